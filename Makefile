@@ -1,0 +1,59 @@
+# Every target sets up what it needs in .venv on first use: Python 3.11+, make and a package index
+# are enough. `make help` lists the targets.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help demo test test-slow lint format bench tables lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.run ## what the accepted-only view hides, on a simulated lending log
+	@$(BIN)/sellf demo
+
+test: .venv/.dev ## the tests (a few minutes)
+	$(BIN)/python -m pytest --numprocesses 2
+
+test-slow: .venv/.dev ## the tests that take longer
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/.dev ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: .venv/.dev ## put the code into the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/.dev ## how fast, as ratios measured in one run (run nothing else meanwhile)
+	$(BIN)/python -m benchmarks
+
+tables: .venv/.dev ## make the worlds' figures again from their sources
+	$(BIN)/python tools/build_tables.py
+
+lock: .venv/.dev ## choose the newest versions that the bounds in pyproject.toml allow
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal \
+	  --no-header --no-annotate --upgrade --quiet --output-file constraints.txt
+
+clean: ## remove everything that a target made
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist
+
+.venv/.pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "sellf needs Python 3.11 or newer: type 'make PYTHON=python3.11 $(MAKECMDGOALS)'"; exit 2; }
+	@echo "setting up .venv (once, a minute or two)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@touch $@
+
+.venv/.run: .venv/.pip pyproject.toml constraints.txt
+	@$(INSTALL) --editable '.[train,report]'
+	@touch $@
+
+.venv/.dev: .venv/.run
+	@$(INSTALL) --group dev
+	@touch $@
