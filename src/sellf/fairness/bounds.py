@@ -1,0 +1,223 @@
+"""What can be promised of the true disparity from what is seen (Theorems 2 to 4)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sellf.errors import InputError
+from sellf.fairness.arrays import Array, divide, namespace
+from sellf.fairness.checks import number, one_of, per_group, within
+from sellf.fairness.disparity import Disparity
+from sellf.fairness.notions import NOTIONS, Notion
+from sellf.fairness.tables import Table
+
+
+def cortes(n: Array, d2: Array, pdim: Array, delta: float) -> Array:
+    """Return B such that R <= R^_w + B with probability 1 - delta, for every predictor at once.
+
+    The bound of Cortes, Mansour and Mohri (2010, Theorem 3), with the 3/8-power rate that they
+    prove: B = 2^(5/4) sqrt(d2) ((p ln(2 n e / p) + ln(4 / delta)) / n)^(3/8). One-sided, and for
+    losses in [0, 1]; infinite where 2 n < p, too few people for it to say anything.
+
+    Args:
+        n: how many accepted people the weighted mean R^_w is over.
+        d2: the Renyi divergence of the rejected against the accepted.
+        pdim: p, the pseudo-dimension of the predictors' losses (a linear one: inputs + 1).
+        delta: the probability with which the bound may fail.
+    """
+    number("delta", delta, low=0, high=1, low_open=True)
+    xp = namespace(n, d2, pdim)
+    enough = xp.asarray(2.0 * n >= pdim)
+    logarithm = xp.log(xp.where(enough, 2.0 * np.e * n / pdim, 1.0))
+    rate = ((pdim * logarithm + np.log(4 / delta)) / n) ** 0.375
+    return xp.where(enough, 2**1.25 * d2**0.5 * rate, xp.inf)[()]
+
+
+def cortes_two_sided(
+    n: Array, d2: Array, pdim: Array, delta: float, *, groups: int, mean_weight: Array = 1.0
+) -> Array:
+    """Return B such that |eps - eps^| <= B in every group at once, with probability 1 - delta.
+
+    What the observable conditions (Theorem 4) need: an upper bound on a signed error says nothing
+    of its size. The error of a prediction lies in [-1, 1], so (1 + eps) / 2 and (1 - eps) / 2 are
+    losses in [0, 1]; the one-sided bound on both gives |eps - eps^| <= 2 B + (w - 1), with w the
+    mean weight of the sample, and delta is split over both sides and all groups.
+
+    Args:
+        n: how many accepted people of the group the error was estimated from.
+        d2: the Renyi divergence of the group's rejected against its accepted.
+        pdim: the pseudo-dimension of the predictors.
+        delta: the probability with which the bound may fail in any group.
+        groups: how many groups the bound must hold in together.
+        mean_weight: the mean importance weight of these n people (1 in expectation).
+    """
+    return 2 * cortes(n, d2, pdim, delta / (2 * groups)) + (mean_weight - 1)
+
+
+def bias_shares(
+    notion: Notion,
+    *,
+    rejection_rate: Array,
+    error_bound: Array,
+    imputed_positive_rate: Array | None = None,
+) -> Array:
+    """Return how far predictions can move each group: r |eps|, for opportunity r |eps| / phi~.
+
+    The last axis of the arguments is the group.
+    """
+    xp = namespace(rejection_rate, error_bound)
+    share = rejection_rate * xp.minimum(error_bound, 1.0)  # |eps| is never above 1
+    if notion != "opportunity":
+        return share
+    # With nobody imputed positive the utility is undefined, and any error may move it anywhere.
+    nobody = xp.where(share == 0, 0.0, xp.inf)
+    return xp.where(
+        imputed_positive_rate == 0, nobody, divide(share, imputed_positive_rate, empty=0.0)
+    )
+
+
+def bias_bound(shares: Array) -> Array:
+    """Return how far predictions can move the disparity at most: the two largest shares together.
+
+    Theorem 4 adds up the shares of all groups. A disparity compares two of them, so the sum of
+    two is enough; for two groups it is the same.
+    """
+    xp = namespace(shares)
+    return xp.sum(xp.sort(shares, axis=-1)[..., -2:], axis=-1)
+
+
+@dataclass(frozen=True)
+class Certificate(Table):
+    """Whether what is seen guarantees that the true disparity is at most omega.
+
+    Two conditions are sufficient together: |imputed disparity| <= `limit` and the predictor's
+    `bias` <= `limit`, with `limit` = omega / 2, or (1 - v) omega / 2 for opportunity. If one
+    fails nothing is guaranteed; the disparity may still be small.
+    """
+
+    notion: Notion
+    omega: float
+    imputed: float
+    """|Delta~|, the imputed disparity."""
+    bias: float
+    """The most by which the predictor's errors can separate two groups."""
+    v: float
+    """max r |eps| / phi~ for opportunity (from 1 on nothing can be certified), else 0."""
+    share_by_group: dict[Any, float]
+    """Each group's own part in `bias`."""
+
+    @property
+    def limit(self) -> float:
+        """What both conditions compare with; negative if v is above 1."""
+        return (1 - self.v) * self.omega / 2
+
+    @property
+    def imputed_slack(self) -> float:
+        """By how much the first condition holds; negative if it fails."""
+        return self.limit - self.imputed
+
+    @property
+    def bias_slack(self) -> float:
+        """By how much the second condition holds; negative if it fails."""
+        return self.limit - self.bias
+
+    @property
+    def imputed_holds(self) -> bool:
+        """Whether the imputed disparity is small enough."""
+        return self.imputed_slack >= 0 and self.v < 1
+
+    @property
+    def bias_holds(self) -> bool:
+        """Whether the predictor is trustworthy enough where it is used."""
+        return self.bias_slack >= 0 and self.v < 1
+
+    @property
+    def certified(self) -> bool:
+        """Whether |Delta| <= omega is guaranteed."""
+        return self.imputed_holds and self.bias_holds
+
+    @property
+    def certified_omega(self) -> float:
+        """The smallest omega that both conditions would certify; infinite if none."""
+        if self.v >= 1:
+            return np.inf
+        return 2 * max(self.imputed, self.bias) / (1 - self.v)
+
+    @property
+    def disparity_bound(self) -> float:
+        """The largest true disparity possible: (|Delta~| + bias) / (1 - v), at most 1.
+
+        The proof's own inequality, before it is cut into two conditions; never above
+        `certified_omega`.
+        """
+        if self.v >= 1:
+            return 1.0
+        return min(1.0, (self.imputed + self.bias) / (1 - self.v))
+
+    def _title(self) -> str:
+        verdict = "certified" if self.certified else "not certified"
+        bound = f"{self.certified_omega:.4f}" if self.v < 1 else "nothing"
+        return (
+            f"{self.notion} disparity at most {self.omega:g}: {verdict} (these figures certify "
+            f"{bound})"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {
+            "condition": ["imputed disparity", "predictor's bias"],
+            "value": [self.imputed, self.bias],
+            "limit": [self.limit, self.limit],
+            "slack": [self.imputed_slack, self.bias_slack],
+            "holds": [self.imputed_holds, self.bias_holds],
+        }
+
+
+def certify(
+    notion: Notion,
+    omega: float,
+    *,
+    imputed: Any,
+    rejection_rate: Any,
+    error_bound: Any,
+    imputed_positive_rate: Any = None,
+) -> Certificate:
+    """Check the sufficient conditions for a true disparity of at most omega (Theorems 2 and 4).
+
+    With the predictor's true |errors| as `error_bound` this is Theorem 2, with bounds on them that
+    hold with probability 1 - delta (see `cortes_two_sided`) it is Theorem 4, corrected: the bounds
+    must be on the error's size, whatever its sign. Per-group arguments are sequences in the order
+    of the groups, or mappings from group to number as `decompose` returns.
+
+    Args:
+        notion: "qualification", "accuracy" or "opportunity".
+        omega: the largest disparity that is tolerated.
+        imputed: the imputed disparity, a number or a `Disparity`.
+        rejection_rate: r = P(A = 0 | Z), per group.
+        error_bound: a bound on |eps|, the predictor's mean error over the rejected, per group.
+        imputed_positive_rate: phi~ = P(Y~ = 1 | Z), per group; for opportunity only.
+    """
+    one_of("notion", notion, NOTIONS)
+    if notion == "demographic":
+        raise InputError(
+            "notion is 'demographic', which needs no label: compare "
+            "disparity('demographic', ...).value with omega; there is nothing to certify."
+        )
+    omega = number("omega", omega, low=0)
+    seen = imputed.value if isinstance(imputed, Disparity) else imputed
+    seen = abs(number("imputed", seen, low=-1, high=1))
+    columns = {"rejection_rate": rejection_rate, "error_bound": error_bound}
+    if notion == "opportunity":
+        if imputed_positive_rate is None:
+            raise InputError(
+                "imputed_positive_rate is missing: opportunity needs P(imputed label = 1) of "
+                "each group, as decompose(...).imputed_positive_rate gives it."
+            )
+        columns["imputed_positive_rate"] = imputed_positive_rate
+    names, arrays = per_group(columns)
+    for name, values in arrays.items():
+        within(name, values, 0, np.inf if name == "error_bound" else 1)
+    shares = bias_shares(notion, **arrays)
+    v = float(shares.max()) if notion == "opportunity" else 0.0
+    by_group = dict(zip(names, shares.tolist(), strict=True))
+    return Certificate(notion, omega, seen, float(bias_bound(shares)), v, by_group)

@@ -1,0 +1,275 @@
+"""The disparity of decisions in its three views, and what separates the imputed from the true."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.errors import InputError
+from sellf.fairness.arrays import Array, divide, namespace
+from sellf.fairness.checks import UndefinedUtilityWarning, one_of
+from sellf.fairness.notions import (
+    NOTIONS,
+    VIEWS,
+    Counts,
+    Notion,
+    View,
+    spread,
+    utility,
+)
+from sellf.fairness.tables import Table
+from sellf.fairness.tally import tally
+
+NOBODY = {
+    "qualification": "people",
+    "accuracy": "people",
+    "opportunity": "positives",
+    "demographic": "people",
+}
+"""Whom a group must have for its utility to be defined."""
+
+
+@dataclass(frozen=True)
+class Disparity(Table):
+    """How far apart the groups' utilities are."""
+
+    notion: Notion
+    view: View
+    by_group: dict[Any, float]
+    """mu, the mean utility of each group, in the sorted order of the groups."""
+    counts: dict[Any, Counts]
+    """What the utilities were computed from."""
+
+    @property
+    def value(self) -> float:
+        """Delta = max - min over the groups whose utility is defined; NaN if fewer than two are."""
+        return float(spread(np.array(list(self.by_group.values()))))
+
+    @property
+    def signed(self) -> float:
+        """Second group minus first, in sorted order: the paper's Delta for two groups."""
+        if len(self.by_group) != 2:
+            raise InputError(
+                f"signed compares two groups and there are {len(self.by_group)}: use value, or "
+                "subtract the entries of by_group."
+            )
+        first, second = self.by_group.values()
+        return second - first
+
+    @property
+    def undefined(self) -> list[Any]:
+        """The groups that have nobody the notion speaks of."""
+        return [name for name, mean in self.by_group.items() if np.isnan(mean)]
+
+    @classmethod
+    def of(cls, notion: Notion, view: View, names: list[Any], counts: Counts) -> Self:
+        """Make a disparity from counts, with a warning for the groups that have no utility."""
+        by_group = _named(names, utility(notion, counts))
+        each = {name: Counts(*row) for name, row in zip(names, _rows(counts), strict=True)}
+        result = cls(notion, view, by_group, each)
+        if result.undefined:
+            accepted = "accepted " if view == "accepted" else ""
+            _warn(result.undefined, f"no {accepted}{NOBODY[notion]}, so no utility")
+        return result
+
+    def _title(self) -> str:
+        return f"{self.notion} disparity ({self.view} view): {self.value:.4f}"
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {
+            "group": list(self.by_group),
+            "utility": list(self.by_group.values()),
+            **{
+                field: [getattr(count, field) for count in self.counts.values()]
+                for field in Counts._fields
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Decomposition(Table):
+    """Theorem 1 on a sample: what the predictor's errors do to the disparity that one sees.
+
+    `imputed`, `true` and `bias` have one entry per group, and for every group
+    imputed = true + bias. So with two groups `imputed.signed = true.signed + bias.signed`, and
+    with more `imputed.value <= true.value + bias.value`.
+    """
+
+    notion: Notion
+    imputed: Disparity
+    true: Disparity
+    bias: Disparity
+    """Qualification: r eps; accuracy: -r eps; opportunity: mu (kappa - 1)."""
+    rejection_rate: dict[Any, float]
+    """r = P(A = 0 | Z)."""
+    prediction_error: dict[Any, float]
+    """eps: mean of prediction - label over the rejected; 0 where nobody was rejected."""
+    imputed_positive_rate: dict[Any, float]
+    """phi~ = P(Y~ = 1 | Z), with labels of the accepted and predictions for the rejected."""
+    kappa: dict[Any, float]
+    """1 - r eps / phi~, by which opportunity is off; NaN where nobody is imputed positive."""
+
+    @property
+    def residual(self) -> float:
+        """Largest |imputed - (true + bias)| over the groups where both sides are defined."""
+        sides = [
+            self.imputed.by_group[name] - (self.true.by_group[name] + self.bias.by_group[name])
+            for name in self.true.by_group
+        ]
+        return max((abs(side) for side in sides if not np.isnan(side)), default=0.0)
+
+    def _title(self) -> str:
+        return (
+            f"{self.notion} disparity: {self.imputed.value:.4f} imputed, {self.true.value:.4f} "
+            f"true (predictor's bias {self.bias.value:.4f})"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {
+            "group": list(self.true.by_group),
+            "imputed": list(self.imputed.by_group.values()),
+            "true": list(self.true.by_group.values()),
+            "bias": list(self.bias.by_group.values()),
+            "rejection_rate": list(self.rejection_rate.values()),
+            "prediction_error": list(self.prediction_error.values()),
+            "imputed_positive_rate": list(self.imputed_positive_rate.values()),
+            "kappa": list(self.kappa.values()),
+        }
+
+
+def disparity(
+    notion: Notion,
+    *,
+    group: Any,
+    action: Any,
+    label: Any = None,
+    prediction: Any = None,
+    view: View = "true",
+    weights: Any = None,
+) -> Disparity:
+    """Measure how unequally decisions treat groups.
+
+    Args:
+        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)) or
+            "demographic" (P(A = 1), which needs no label).
+        group: the group of each person, any hashable values, two or more groups.
+        action: 1 if the person was accepted, 0 if rejected.
+        label: 1 if the outcome was good (repaid, passed), 0 if not. With view "accepted" or
+            "imputed" it may be NaN for the rejected; whatever it holds there is not used.
+        prediction: a guess of the label of each rejected person, for view "imputed": draws of 0
+            or 1, or probabilities, which give the expectation over the draws.
+        view: "true" (needs every label), "accepted" (drops the rejected, Eq. 2: what most tools
+            show) or "imputed" (the label of the accepted, the prediction of the rejected).
+        weights: how many people each row stands for.
+
+    >>> log = dict(group=["a", "a", "a", "b", "b", "b"], action=[1, 1, 0, 1, 0, 0])
+    >>> disparity("opportunity", **log, label=[1, 1, 0, 1, 1, 1]).by_group
+    {'a': 1.0, 'b': 0.3333333333333333}
+    """
+    one_of("notion", notion, NOTIONS)
+    one_of("view", view, VIEWS)
+    if notion == "demographic":
+        # Acceptance is always seen: labels and predictions make no difference, even if given.
+        label = prediction = None
+    elif label is None:
+        raise InputError(
+            f"label is missing: {notion} needs the outcome of the accepted at least; only "
+            "'demographic' needs none."
+        )
+    elif view == "imputed" and prediction is None:
+        raise InputError("prediction is missing: view='imputed' needs one for the rejected.")
+    rows = tally(
+        group=group,
+        action=action,
+        label=label,
+        prediction=prediction if view == "imputed" else None,
+        weights=weights,
+        every_label=view == "true",
+    )
+    return Disparity.of(notion, view, rows.names, rows.counts(view))
+
+
+def decompose(
+    notion: Notion, *, group: Any, action: Any, label: Any, prediction: Any, weights: Any = None
+) -> Decomposition:
+    """Split the imputed disparity into the true one and the predictor's bias (Theorem 1).
+
+    Takes what `disparity` takes, and needs every label: it is for simulations, for tests, and for
+    logs whose rejected people's outcomes became known later.
+    """
+    one_of("notion", notion, NOTIONS)
+    if notion == "demographic":
+        raise InputError(
+            "notion is 'demographic', which needs no label: what one sees is the truth, and there "
+            "is nothing to decompose."
+        )
+    for name, given in {"label": label, "prediction": prediction}.items():
+        if given is None:
+            raise InputError(f"{name} is missing: a decomposition needs one for every person.")
+    rows = tally(group=group, action=action, label=label, prediction=prediction, weights=weights)
+    names, true, imputed = rows.names, rows.counts("true"), rows.counts("imputed")
+    parts = imputation_bias(notion, true, imputed)
+    empty = [name for name, kappa in _named(names, parts.kappa).items() if np.isnan(kappa)]
+    if notion == "opportunity" and empty:
+        _warn(empty, "nobody imputed positive, so no kappa")
+    return Decomposition(
+        notion,
+        Disparity.of(notion, "imputed", names, imputed),
+        Disparity.of(notion, "true", names, true),
+        Disparity(notion, "imputed", _named(names, parts.bias), {}),
+        _named(names, parts.rejection_rate),
+        _named(names, parts.prediction_error),
+        _named(names, parts.imputed_positive_rate),
+        _named(names, parts.kappa),
+    )
+
+
+@dataclass(frozen=True)
+class ImputationBias:
+    """The terms of Theorem 1, one entry per group."""
+
+    rejection_rate: Array
+    prediction_error: Array
+    imputed_positive_rate: Array
+    kappa: Array
+    bias: Array
+
+
+def imputation_bias(notion: Notion, true: Counts, imputed: Counts) -> ImputationBias:
+    """Return the terms of Theorem 1 from the counts with the true and with the imputed labels."""
+    xp = namespace(true.people)
+    rejected = true.people - true.accepted
+    surplus = imputed.rejected_positive - true.rejected_positive
+    rejection_rate = divide(rejected, true.people)
+    prediction_error = divide(surplus, rejected, empty=0.0)
+    positives = imputed.accepted_positive + imputed.rejected_positive
+    imputed_positive_rate = divide(positives, true.people)
+    shift = rejection_rate * prediction_error
+    kappa = 1 - divide(shift, imputed_positive_rate)
+    if notion == "qualification":
+        bias = shift
+    elif notion == "accuracy":
+        bias = -shift
+    else:
+        mean = utility("opportunity", true)
+        # A group of which no positive was accepted has mu = mu~ = 0, even where kappa is infinite.
+        bias = mean * (xp.where(mean == 0, 1.0, kappa) - 1)
+    return ImputationBias(rejection_rate, prediction_error, imputed_positive_rate, kappa, bias)
+
+
+def _named(names: list[Any], values: NDArray[Any]) -> dict[Any, float]:
+    return {name: float(value) for name, value in zip(names, values, strict=True)}
+
+
+def _rows(counts: Counts) -> list[list[float]]:
+    return np.stack([np.asarray(field) for field in counts], axis=1).tolist()
+
+
+def _warn(groups: list[Any], what: str) -> None:
+    listed = ", ".join(repr(name) for name in groups)
+    kind = "group" if len(groups) == 1 else "groups"
+    message = f"{kind} {listed}: {what}; left out of the disparity."
+    # Level 4 points at whoever called `disparity` or `decompose`.
+    warnings.warn(message, UndefinedUtilityWarning, stacklevel=4)

@@ -1,0 +1,52 @@
+"""Results that print themselves and turn into data frames."""
+
+import importlib.util
+from abc import ABC, abstractmethod
+from typing import Any
+
+
+class Table(ABC):
+    """A result made of rows; a subclass says its title and its columns."""
+
+    @abstractmethod
+    def _title(self) -> str:
+        """Return the result in one line."""
+
+    @abstractmethod
+    def _table(self) -> dict[str, list[Any]]:
+        """Return the columns, all of one length."""
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the rows as a data frame: of pandas or Polars, whichever is installed.
+
+        Args:
+            backend: "pandas", "polars" or "pyarrow"; by default the first that is installed.
+        """
+        choices = [backend] if backend else ["pandas", "polars", "pyarrow"]
+        found = next((name for name in choices if importlib.util.find_spec(name)), None)
+        if found is None:
+            raise ImportError(
+                f"to_frame needs {' or '.join(choices)}: type `pip install {choices[0]}`."
+            )
+        import narwhals as nw
+
+        return nw.to_native(nw.from_dict(self._table(), backend=found))  # pyright: ignore
+
+    def __str__(self) -> str:
+        columns = self._table()
+        cells = [[name, *map(_cell, values)] for name, values in columns.items()]
+        names, *figures = [
+            [cell.rjust(max(map(len, column))) for cell in column] if place else column
+            for place, column in enumerate(cells)
+        ]
+        width = max(map(len, names))
+        lines = [
+            "  ".join([name.ljust(width), *row]) for name, *row in zip(names, *figures, strict=True)
+        ]
+        return "\n".join([self._title(), *lines])
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
+    return str(value)

@@ -1,0 +1,242 @@
+"""Disparity and its decomposition, against definitions by hand and against fairlearn."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sellf
+from sellf.fairness import NOTIONS, VIEWS
+from tests.fairness.samples import Log, logs, utility_by_hand
+
+LABELLED = [notion for notion in NOTIONS if notion != "demographic"]
+
+
+@pytest.fixture(autouse=True)
+def _undefined_is_expected():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sellf.UndefinedUtilityWarning)
+        yield
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("notion", NOTIONS)
+@given(log=logs())
+def test_utilities_are_the_definitions_applied_person_by_person(notion, view, log):
+    result = sellf.disparity(notion, **log.columns(), view=view)
+    for group, mean in result.by_group.items():
+        assert mean == pytest.approx(
+            utility_by_hand(notion, log, group, view), abs=1e-12, nan_ok=True
+        )
+    defined = [mean for mean in result.by_group.values() if not np.isnan(mean)]
+    if len(defined) >= 2:
+        assert result.value == max(defined) - min(defined)
+    else:
+        assert np.isnan(result.value)
+
+
+@pytest.mark.parametrize("notion", LABELLED)
+@settings(max_examples=400)
+@given(log=logs(), weighted=st.booleans(), data=st.data())
+def test_decomposition_is_an_identity_on_every_sample(notion, log, weighted, data):
+    n = len(log.group)
+    weight = st.floats(0, 1e6, allow_subnormal=False)
+    weights = data.draw(st.lists(weight, min_size=n, max_size=n)) if weighted else None
+    parts = sellf.decompose(notion, **log.columns(), weights=weights)
+    assert parts.residual <= 1e-12
+    # Not only in its own terms: both sides are the disparities that one measures.
+    for view in ("imputed", "true"):
+        measured = sellf.disparity(notion, **log.columns(), view=view, weights=weights)
+        assert getattr(parts, view).by_group == pytest.approx(measured.by_group, nan_ok=True)
+    if len(parts.true.by_group) == 2 and not np.isnan(parts.true.value + parts.imputed.value):
+        assert parts.imputed.signed == pytest.approx(
+            parts.true.signed + parts.bias.signed, abs=1e-12
+        )
+
+
+@pytest.mark.parametrize("notion", LABELLED)
+@given(log=logs())
+def test_terms_of_the_decomposition_are_what_they_say(notion, log):
+    parts = sellf.decompose(notion, **log.columns())
+    z, a, y, p = (np.array(column) for column in log.columns().values())
+    for i in parts.rejection_rate:
+        rejected = (z == i) & (a == 0)
+        assert parts.rejection_rate[i] == pytest.approx(np.mean(a[z == i] == 0))
+        error = np.mean((p - y)[rejected]) if rejected.any() else 0.0
+        assert parts.prediction_error[i] == pytest.approx(error, abs=1e-12)
+        rate = np.mean(np.where(a == 1, y, p)[z == i])
+        assert parts.imputed_positive_rate[i] == pytest.approx(rate, abs=1e-12)
+        if rate > 1e-9:
+            kappa = 1 - parts.rejection_rate[i] * error / rate
+            assert parts.kappa[i] == pytest.approx(kappa, rel=1e-9, abs=1e-9)
+        elif rate == 0:
+            assert np.isnan(parts.kappa[i])
+
+
+@pytest.mark.parametrize("notion", LABELLED)
+@given(log=logs(max_rows=20))
+def test_expectation_over_draws_is_what_probabilities_give(notion, log):
+    if notion == "opportunity":  # a ratio of expectations, not an expectation of ratios
+        return
+    rng = np.random.default_rng(0)
+    draws = rng.random((4000, len(log.group))) < np.array(log.prediction)
+    z, a, y, _ = (np.array(column) for column in log.columns().values())
+    filled = np.where(a == 1, y, draws)
+    hit = filled if notion == "qualification" else filled == a
+    expected = sellf.disparity(notion, **log.columns(), view="imputed").by_group
+    for i, mean in expected.items():
+        assert mean == pytest.approx(hit[:, z == i].mean(), abs=0.04)
+
+
+@given(log=logs(max_rows=200))
+def test_accepted_view_of_opportunity_is_zero_on_every_sample(log):
+    result = sellf.disparity("opportunity", **log.columns(), view="accepted")
+    assert all(mean == 1 or np.isnan(mean) for mean in result.by_group.values())
+    assert result.value == 0 or len(result.undefined) >= len(result.by_group) - 1
+
+
+@pytest.mark.parametrize("notion", ["qualification", "accuracy"])
+def test_a_search_finds_worlds_where_the_accepted_view_hides_a_large_disparity(notion):
+    rng = np.random.default_rng(1)
+    found = []
+    group = np.repeat([0, 1], 60)
+    for _ in range(3000):
+        label = rng.random(120) < rng.random(2)[group]
+        chance = rng.random((2, 2))  # by group and label: decisions know more than features show
+        action = rng.random(120) < chance[group, label.astype(int)]
+        log = {"group": group, "action": action, "label": label}
+        if sellf.disparity(notion, **log, view="accepted").value == 0:
+            found.append(sellf.disparity(notion, **log).value)
+    assert max(found) > 0.3
+
+
+def test_true_view_agrees_with_fairlearn_on_random_data():
+    from fairlearn.metrics import MetricFrame, selection_rate, true_positive_rate
+    from sklearn.metrics import accuracy_score
+
+    rng = np.random.default_rng(2)
+    metrics = {
+        "demographic": selection_rate,
+        "accuracy": accuracy_score,
+        "opportunity": true_positive_rate,
+    }
+    for _ in range(100):
+        n, groups = rng.integers(50, 500), rng.integers(2, 6)
+        group = rng.choice([f"group {i}" for i in range(groups)], n)
+        group[:groups] = [f"group {i}" for i in range(groups)]
+        label, action = rng.integers(0, 2, n), rng.integers(0, 2, n)
+        label[:groups] = 1  # fairlearn calls the rate of a group without positives 0
+        weights = rng.random(n) if rng.random() < 0.5 else np.ones(n)
+        frame = MetricFrame(
+            metrics=metrics,
+            y_true=label,
+            y_pred=action,
+            sensitive_features=group,
+            sample_params={name: {"sample_weight": weights} for name in metrics},
+        )
+        for notion in metrics:
+            ours = sellf.disparity(notion, group=group, action=action, label=label, weights=weights)
+            theirs = frame.by_group[notion]
+            assert ours.by_group == pytest.approx(theirs.to_dict(), abs=1e-12)
+            assert ours.value == pytest.approx(frame.difference()[notion], abs=1e-12)
+
+
+def test_weights_count_people_as_repeated_rows_would():
+    rng = np.random.default_rng(3)
+    times = rng.integers(0, 4, 300)
+    log = {
+        "group": rng.integers(0, 3, 300),
+        "action": rng.integers(0, 2, 300),
+        "label": rng.integers(0, 2, 300),
+        "prediction": rng.random(300),
+    }
+    repeated = {name: np.repeat(column, times) for name, column in log.items()}
+    for notion in NOTIONS:
+        for view in VIEWS:
+            weighted = sellf.disparity(notion, **log, view=view, weights=times)
+            plain = sellf.disparity(notion, **repeated, view=view)
+            assert weighted.by_group == pytest.approx(plain.by_group, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["b", "a"],
+        [("Black", "F"), ("Black", "M")],
+        [False, True],
+        [10**12, -5],
+        [2.5, 1.5],
+        [3, "three"],
+        [np.datetime64("2020-01-01"), np.datetime64("2021-01-01")],
+    ],
+    ids=str,
+)
+def test_groups_may_be_named_by_any_hashable_value(names):
+    group = [names[i] for i in (0, 0, 1, 1, 1)]
+    result = sellf.disparity("demographic", group=group, action=[1, 1, 1, 0, 0])
+    assert sorted(result.by_group.values()) == pytest.approx([1 / 3, 1.0])
+    assert len(result.by_group) == 2
+
+
+def test_columns_may_come_from_frames_lists_or_jax(jax):
+    import pandas as pd
+    import polars as pl
+
+    log = {"group": ["x", "x", "y", "y"], "action": [1, 0, 1, 0], "label": [1, None, 0, None]}
+    log["prediction"] = [None, 0.25, None, 0.75]
+    expected = {"x": 1.25 / 2, "y": 0.75 / 2}
+    for frame in (
+        log,
+        pd.DataFrame(log),
+        pd.DataFrame(log).astype({"group": "category", "action": bool}),
+        pl.DataFrame(log),
+        pl.DataFrame(log).with_columns(pl.col("action").cast(pl.Boolean)),
+    ):
+        columns = {name: frame[name] for name in log}
+        result = sellf.disparity("qualification", **columns, view="imputed")
+        assert result.by_group == expected
+    columns = {"group": [0, 0, 1, 1], "action": [1, 0, 1, 0], "label": [1, 0, 0, 0]}
+    columns = {name: jax.numpy.asarray(column) for name, column in columns.items()}
+    assert sellf.disparity("accuracy", **columns).value == 0.5
+
+
+def test_many_rows_are_counted_the_same_in_chunks_as_at_once():
+    rng = np.random.default_rng(4)
+    n = 200_001
+    log = Log(
+        (rng.integers(0, 3, n) + 7).tolist(),
+        rng.integers(0, 2, n).tolist(),
+        rng.integers(0, 2, n).tolist(),
+        rng.random(n).tolist(),
+    )
+    for view in VIEWS:
+        result = sellf.disparity("accuracy", **log.columns(), view=view)
+        for i in (7, 8, 9):
+            expected = utility_by_hand("accuracy", log, i, view)
+            assert result.by_group[i] == pytest.approx(expected, abs=1e-12)
+
+
+def test_signed_is_second_minus_first_in_sorted_order():
+    result = sellf.disparity("demographic", group=["w", "b", "b", "w"], action=[1, 0, 0, 1])
+    assert list(result.by_group) == ["b", "w"]
+    assert result.signed == 1.0
+    three = sellf.disparity("demographic", group=[1, 2, 3], action=[1, 0, 1])
+    with pytest.raises(ValueError, match="use value"):
+        _ = three.signed
+
+
+def test_results_print_and_become_frames():
+    log = {"group": ["a", "b", "b"], "action": [1, 1, 0], "label": [1, 1, 1]}
+    result = sellf.disparity("opportunity", **log)
+    assert str(result).splitlines()[0] == "opportunity disparity (true view): 0.5000"
+    assert "accepted_positive" in str(result)
+    frame = result.to_frame("polars")
+    assert frame["utility"].to_list() == [1.0, 0.5]
+    assert result.to_frame("pandas")["people"].tolist() == [1, 2]
+    parts = sellf.decompose("accuracy", **log, prediction=[0, 0, 0.25])
+    assert "predictor's bias" in str(parts)
+    assert list(parts.to_frame()["kappa"]) == list(parts.kappa.values())
+    with pytest.raises(ImportError, match="pip install nosuchframes"):
+        result.to_frame("nosuchframes")
