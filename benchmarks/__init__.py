@@ -1,0 +1,1 @@
+"""How fast things are, as ratios against something everyone knows, measured in one run."""

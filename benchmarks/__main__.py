@@ -1,0 +1,25 @@
+"""Run the benchmarks named on the command line, or all: `python -m benchmarks fairness`."""
+
+import importlib
+import platform
+import sys
+
+BENCHMARKS = {"fairness": "10 million rows, 2 groups"}
+
+
+def main() -> int:
+    names = sys.argv[1:] or list(BENCHMARKS)
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        print(f"no benchmark {unknown[0]!r}: there are {', '.join(BENCHMARKS)}", file=sys.stderr)
+        return 2
+    print(f"Python {platform.python_version()}, {platform.machine()}")
+    for name in names:
+        print(f"\n{name}: {BENCHMARKS[name]}")
+        for row in importlib.import_module(f"benchmarks.{name}").rows():
+            print(row)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
