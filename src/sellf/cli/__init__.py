@@ -1,0 +1,23 @@
+"""The command line: parse, call, print."""
+
+import sys
+from collections.abc import Sequence
+
+from sellf import __version__
+from sellf.errors import InputError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `sellf` and return its exit code: 0, or 2 for something that cannot be done as typed."""
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments in (["--version"], ["-V"]):
+        print(f"sellf {__version__}")
+        return 0
+    from sellf.cli.commands import run
+
+    try:
+        run(arguments or ["--help"])
+    except InputError as error:
+        print(f"sellf: {error}", file=sys.stderr)
+        return 2
+    return 0

@@ -1,0 +1,1 @@
+"""The worlds (F-MDPs): a population, a label law, a transition."""
