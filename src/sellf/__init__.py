@@ -4,6 +4,11 @@ The names below are the public ones. Importing them needs NumPy alone: what trai
 brings JAX in when it is first used.
 """
 
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from sellf import errors
 from sellf.fairness import (
     Certificate,
     Counts,
@@ -24,7 +29,40 @@ from sellf.fairness import (
     self_normalised_mean,
 )
 
+if _TYPE_CHECKING:
+    from sellf.envs.custom import world_from_frame
+    from sellf.envs.world import World
+    from sellf.envs.worlds import make_world
+
 __version__ = "0.1.0"
+
+_LAZY = {
+    "World": "sellf.envs.world",
+    "make_world": "sellf.envs.worlds",
+    "world_from_frame": "sellf.envs.custom",
+}
+"""Names that need JAX, and the modules that bring it in when they are first used."""
+
+if "gymnasium" in _sys.modules:
+    from sellf.envs.registration import register as _register
+
+    _register()
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sellf' has no attribute {name!r}")
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("jax") is None:
+        raise ImportError(f"sellf.{name} needs JAX: type `pip install 'sellf[train]'`.")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
 
 __all__ = [
     "Certificate",
@@ -32,6 +70,7 @@ __all__ = [
     "Decomposition",
     "Disparity",
     "UndefinedUtilityWarning",
+    "World",
     "accepted_by_any",
     "accepted_in_pool",
     "certify",
@@ -40,8 +79,11 @@ __all__ = [
     "decompose",
     "disparity",
     "effective_sample_size",
+    "errors",
     "importance_weights",
+    "make_world",
     "renyi",
     "renyi_population",
     "self_normalised_mean",
+    "world_from_frame",
 ]

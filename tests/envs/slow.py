@@ -1,4 +1,4 @@
-"""The worlds again, one person and one rule at a time, in plain Python: slow and obviously right."""
+"""The worlds again, one person and one rule at a time, in plain Python: slow, obviously right."""
 
 import numpy as np
 

@@ -46,10 +46,10 @@ def test_steps_are_those_of_the_slow_world(name, notion):
     t = 0
     while t < STEPS:
         part = slice(t, min(t + 1000, STEPS))
-        state, steps = advance(state, jax.tree.map(lambda leaf: leaf[part], given))
+        state, steps = advance(state, _at(given, part))
         steps = jax.tree.map(np.asarray, steps)
         for i in range(part.stop - part.start):
-            draw, u = jax.tree.map(lambda leaf: leaf[t], given)  # noqa: B023
+            draw, u = _at(given, t)
             expected = slow.decide(
                 person,
                 lambda p: bool(u < table[p]),  # noqa: B023
@@ -71,6 +71,10 @@ def test_steps_are_those_of_the_slow_world(name, notion):
                 state = fresh.pop(0)
                 person = int(state.person)
                 break
+
+
+def _at(tree, index):
+    return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
 def slow_replay(world, rules, state, people, window, chance, luck, accept, predict, notion):
@@ -177,10 +181,9 @@ def test_rollouts_join_up_and_start_anew_where_an_episode_ended():
     world = make_world("lending", horizon=1000, population=50, window=60)
     state = worlds.reset(world, jax.random.key(0))
     over = []
+    run = jax.jit(lambda k, s: rollout(world, k, s, 500, lambda p: jnp.full(p.shape, 0.2)))
     for i in range(5):
-        state, steps = rollout(
-            world, jax.random.key(i), state, 500, lambda p: jnp.full(p.shape, 0.2)
-        )
+        state, steps = run(jax.random.key(i), state)
         over.append(bool(steps.truncated[-1]))
         assert int(state.time) == (1000 if over[-1] else 500)
     assert over == [False, True, False, True, False]

@@ -26,7 +26,18 @@ def demo(
     show(people, seed)
 
 
-COMMANDS = {"demo": demo}
+def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
+    """List the worlds: their groups, inputs, cost, dynamics and where the figures come from.
+
+    Args:
+        world: show this one only, with all its inputs and the whole provenance.
+    """
+    from sellf.cli.worlds import show
+
+    show(world)
+
+
+COMMANDS = {"demo": demo, "worlds": worlds}
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -82,6 +82,11 @@ def read_enem(
 ) -> EnemRows:
     """Read microdata with the paper's filters, keeping a random `sample` (None: every row)."""
     path = Path(path)
+    if not path.is_file():
+        raise InputError(
+            f"there is no file {path}: give the path of INEP's microdata, for example "
+            "MICRODADOS_ENEM_2020.csv."
+        )
     kept: list[list[str]] = []
     draw = random.Random(seed)
     read = usable = 0

@@ -227,7 +227,7 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._reset = compiled(jax.vmap(self.machine.reset))
         self._step = compiled(jax.vmap(self.machine.step), donate_argnums=0)
-        self._choose = compiled(_choose, donate_argnums=(1, 2))
+        self._choose = compiled(_choose, donate_argnums=2)
         self._over = np.zeros(num_envs, bool)
 
     def reset(
