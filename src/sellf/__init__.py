@@ -30,13 +30,21 @@ from sellf.fairness import (
 )
 
 if _TYPE_CHECKING:
+    from sellf.agent import Agent, load
     from sellf.envs.custom import world_from_frame
     from sellf.envs.world import World
     from sellf.envs.worlds import make_world
+    from sellf.evaluation import Evaluation, evaluate
+    from sellf.training import train
 
 __version__ = "0.1.0"
 
 _LAZY = {
+    "Agent": "sellf.agent",
+    "Evaluation": "sellf.evaluation",
+    "evaluate": "sellf.evaluation",
+    "load": "sellf.agent",
+    "train": "sellf.training",
     "World": "sellf.envs.world",
     "make_world": "sellf.envs.worlds",
     "world_from_frame": "sellf.envs.custom",
@@ -65,10 +73,12 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Agent",
     "Certificate",
     "Counts",
     "Decomposition",
     "Disparity",
+    "Evaluation",
     "UndefinedUtilityWarning",
     "World",
     "accepted_by_any",
@@ -80,10 +90,13 @@ __all__ = [
     "disparity",
     "effective_sample_size",
     "errors",
+    "evaluate",
     "importance_weights",
+    "load",
     "make_world",
     "renyi",
     "renyi_population",
     "self_normalised_mean",
+    "train",
     "world_from_frame",
 ]
