@@ -18,7 +18,7 @@ from sellf.envs.rollout import rollout
 from sellf.envs.worlds import WORLDS, make_world
 
 STEPS = 2048
-STACKS = (Stack(gains=(0.01,)),)
+STACKS = (Stack(critics=0),)
 
 
 def rows() -> list[Row]:

@@ -98,6 +98,7 @@ def test_flipping_every_hidden_label_leaves_the_trained_agent_bit_for_bit(
     plain = train()
     _flip_hidden_labels(monkeypatch)
     assert same(plain, train())
+    training.program.cache_clear()
 
 
 def test_flipping_hidden_labels_does_change_what_the_oracle_learns(monkeypatch):
@@ -106,6 +107,7 @@ def test_flipping_hidden_labels_does_change_what_the_oracle_learns(monkeypatch):
     plain = sellf.train("lending", "pocar-oracle", **settings)
     _flip_hidden_labels(monkeypatch)
     assert not same(plain, sellf.train("lending", "pocar-oracle", **settings))
+    training.program.cache_clear()
 
 
 def _flip_hidden_labels(monkeypatch):
@@ -118,6 +120,7 @@ def _flip_hidden_labels(monkeypatch):
         return decide(world, profile, action, chance, *rest)
 
     monkeypatch.setattr(worlds, "decide", flipped)
+    training.program.cache_clear()
 
 
 def people(score, chance, *, change=None, cost=0.5):

@@ -13,18 +13,24 @@ DESCRIPTION = """Fair decisions over time when outcomes are only seen for the ac
 
 
 def demo(
+    log: bool = False,
     people: Annotated[int, tyro.conf.arg(metavar="N")] = 20_000,
+    steps: Annotated[int, tyro.conf.arg(metavar="N")] = 500_000,
     seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
 ) -> None:
-    """Show what the accepted-only view hides, on a simulated lending log.
+    """Show what a simulated lending log hides, then train PPO and SELLF on lending.
 
     Args:
-        people: how many applicants to simulate.
-        seed: of the simulation; the same seed gives the same log.
+        log: only the log: it needs no training and takes a second.
+        people: how many applicants the log has.
+        steps: how many decisions to train on.
+        seed: the same seed gives the same log and the same agents.
     """
-    from sellf.cli.demo import show
+    from sellf.cli import demo as demos
 
-    show(people, seed)
+    demos.show_log(people, seed)
+    if not log:
+        demos.train_and_compare(steps, seed)
 
 
 def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
