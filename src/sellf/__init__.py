@@ -4,6 +4,7 @@ The names below are the public ones. Importing them needs NumPy alone: what trai
 brings JAX in when it is first used.
 """
 
+from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.fairness import (
     Certificate,
     Counts,
@@ -27,6 +28,8 @@ from sellf.fairness import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
+    "Audits",
     "Certificate",
     "Counts",
     "Decomposition",
@@ -34,6 +37,8 @@ __all__ = [
     "UndefinedUtilityWarning",
     "accepted_by_any",
     "accepted_in_pool",
+    "audit",
+    "audit_all",
     "certify",
     "cortes",
     "cortes_two_sided",
