@@ -12,6 +12,7 @@ from sellf.errors import InputError
 Model: TypeAlias = Literal["boosting", "logistic"]
 MODELS: tuple[Model, ...] = get_args(Model)
 FOLDS = 5
+SMALL = 100_000
 LEVELS = 100
 """Words that are rarer than the hundredth most frequent of a column are taken together."""
 
@@ -55,20 +56,22 @@ def _fit(
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits
 
     seen = target[train]
     if len(seen) == 0 or seen.min() == seen.max():
         # One kind only: the rule of succession, so that nothing is certain.
         return np.full(int(test.sum()), (seen.sum() + 1) / (len(seen) + 2))
+    estimator: Any
     if model == "boosting":
-        estimator = HistGradientBoostingClassifier(
-            categorical_features=words or None, max_iter=100, learning_rate=0.1, max_leaf_nodes=15,
-            early_stopping=False, min_samples_leaf=20, random_state=0,
-        )  # fmt: skip
+        settings: dict[str, Any] = {"categorical_features": words or None, "early_stopping": False}
+        estimator = HistGradientBoostingClassifier(max_leaf_nodes=15, random_state=0, **settings)
     else:
         estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    estimator.fit(matrix[train], seen)
-    return estimator.predict_proba(matrix[test])[:, 1]
+    # On few rows threads wait for each other longer than they work, the more so on a busy machine.
+    with threadpool_limits(1 if len(seen) < SMALL else None):
+        estimator.fit(matrix[train], seen)
+        return estimator.predict_proba(matrix[test])[:, 1]
 
 
 def design(rows: Rows, model: Model) -> tuple[Floats, list[int]]:

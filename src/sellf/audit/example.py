@@ -12,7 +12,7 @@ COST = 0.8
 GROUPS = ("Black", "White")
 
 
-def example(people: int = 20_000, seed: int = 0) -> dict[str, np.ndarray]:
+def example(people: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
     """Return a lending log on FICO's figures: race, score class, approved, p_approve, repaid, pd.
 
     The lender knows repayment by score, not by race, draws its decisions, and records the chance.

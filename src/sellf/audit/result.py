@@ -81,7 +81,7 @@ class Audit(Table):
     """Whether the guarantee holds at this sample size, or for large ones only."""
     sensitivity: tuple[Doubt, ...]
     overturned_at: float | None
-    """The smallest L that overturns the verdict; None if there is none to overturn."""
+    """The smallest L that overturns the verdict; infinite if none does, None for an open one."""
     certificate: Certificate | None
     """What the paper's conditions certify on the same log."""
     assumptions: tuple[str, ...]
@@ -159,7 +159,8 @@ class Audit(Table):
                 "sentence": self.needed.sentence,
             },
             "sensitivity": [_plain(doubt) for doubt in self.sensitivity],
-            "overturned_at": self.overturned_at,
+            "overturned_at": _number(self.overturned_at),
+            "never_overturned": self.overturned_at == float("inf"),
             "certificate": None
             if self.certificate is None
             else {
