@@ -2,12 +2,19 @@
 
 import csv
 import importlib.util
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+SETTINGS = (
+    "enable_progress_bar = false",  # it would get in between what is printed
+    "enable_external_file_cache = false",  # each file is read two or three times at most
+    "memory_limit = '1GB'",  # sums need little, and what does not fit goes to the disk
+    f"temp_directory = '{tempfile.gettempdir()}'",
+)
 
 
 def open_file(path: Path) -> tuple[Any, list[str]]:
@@ -31,6 +38,8 @@ def open_file(path: Path) -> tuple[Any, list[str]]:
     if found[0].stat().st_size == 0:
         raise InputError(f"{found[0].name} is empty: give a log with a header and rows.")
     connection = duckdb.connect()
+    for setting in SETTINGS:
+        connection.execute(f"set {setting}")
     try:
         if kind == "parquet":
             relation = connection.read_parquet(str(path))
