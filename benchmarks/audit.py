@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -14,7 +15,7 @@ from benchmarks.timing import best_seconds
 ROWS = 10_000_000
 FILES = 10
 """The long log is this many times as long."""
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "group": "race",
     "decision": "approved",
     "outcome": "repaid",
@@ -56,7 +57,7 @@ def group_by(path: str) -> None:
     figures = ", ".join(
         f"avg({name}), var_samp({name})" for name in ("approved", "repaid", "p", "score")
     )
-    duckdb.sql(f"select race, {figures} from '{path}' group by race").fetchall()
+    duckdb.execute(f"select race, {figures} from '{path}' group by race").fetchall()
 
 
 def memory(path: str) -> float:

@@ -260,3 +260,33 @@ def test_a_log_with_a_few_broken_rows_is_never_judged_wrongly(column, rows, valu
     assert_sound(result)
     wrong = "unfair" if omega >= TRUTH else "fair"
     assert result.verdict != wrong
+
+
+words = st.sampled_from(["a", "b", "1", "0", "0.5", "2", "-1", "", "nan", "x y", '"', "é", "1e400"])
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    rows=st.lists(st.lists(words, min_size=4, max_size=6), max_size=8),
+    header=st.sampled_from(["race,approved,repaid,p,score", "race,approved,repaid", "race;p", ""]),
+    separator=st.sampled_from([",", ",", ";", "\t"]),
+)
+def test_any_text_file_ends_in_a_result_or_a_clear_error(tmp_path_factory, rows, header, separator):
+    path = tmp_path_factory.mktemp("text") / "log.csv"
+    path.write_text("\n".join([header, *(separator.join(row) for row in rows)]), encoding="utf-8")
+    try:
+        result = sellf.audit(path, **COLUMNS)
+    except InputError as error:
+        assert len(str(error)) > 20
+    else:
+        assert_sound(result)
+
+
+def test_a_file_that_is_no_text_or_no_parquet_is_said_to_be_so(tmp_path):
+    for name in ("log.csv", "log.parquet"):
+        (tmp_path / name).write_bytes(bytes(range(256)) * 10)
+        with pytest.raises(InputError, match=name):
+            sellf.audit(tmp_path / name, **COLUMNS)
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        sellf.audit(tmp_path / "folder.csv", **COLUMNS)

@@ -178,6 +178,31 @@ def test_engines_follow_what_the_user_says_of_values():
     assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
 
 
+def test_columns_of_the_log_are_not_taken_for_those_made_on_the_way(monkeypatch):
+    names = {"race": "accepted", "approved": "f", "repaid": "weak", "p": "score", "score": "p"}
+    frame = FRAME.rename(columns=names)
+    options = {option: names[name] for option, name in COLUMNS.items()}
+    known = sellf.audit(frame, **options)
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr(evidence, "BETTING_ROWS", 10)
+    found = sellf.audit(duckdb.from_df(frame), **options)
+    assert found.difference.value == pytest.approx(known.difference.value)
+
+
+def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
+    rng = np.random.default_rng(6)
+    frame = FRAME.assign(date=np.datetime64("2025-01-01", "s") + rng.integers(0, 31536000, 2000))
+    options = {**COLUMNS, "time": "date", "by": "quarter"}
+    known = sellf.audit(frame, **options).periods
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    for log in (duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
+        found = sellf.audit(log, **options).periods
+        for mine, theirs in zip(known, found, strict=True):
+            assert (mine.name, mine.people) == (theirs.name, theirs.people)
+            assert mine.value == pytest.approx(theirs.value, abs=0.03)
+            assert theirs.low <= mine.value <= theirs.high
+
+
 def test_estimating_propensities_of_a_long_log_is_refused_in_a_sentence(monkeypatch):
     monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
     options = {**COLUMNS, "propensity": None}

@@ -36,7 +36,14 @@ class Moments(NamedTuple):
 
 
 def interval(
-    notion: Notion, sums: Sums, *, alpha: float, overlap: float, predicted: bool, trusted: bool
+    notion: Notion,
+    sums: Sums,
+    *,
+    alpha: float,
+    overlap: float,
+    predicted: bool,
+    trusted: bool,
+    weighted: bool = True,
 ) -> tuple[float, float]:
     """Return both ends of one group's utility; together they fail with probability alpha.
 
@@ -47,6 +54,7 @@ def interval(
         overlap: the smallest propensity that is weighted by.
         predicted: whether the log has predictions.
         trusted: whether the outcomes of the rejected are known.
+        weighted: whether the log has propensities.
     """
     n, side = float(sums.people), alpha / 2
     if n < 2:
@@ -54,7 +62,7 @@ def interval(
     if notion == "demographic":
         a = float(sums.accepted)
         return _mean_ends((a, a, n), (a, a, n), 1.0, side)
-    if trusted or float(sums.weak) == n:
+    if trusted or not weighted:
         choices, scale = [None], 1.0
     elif predicted:
         choices, scale = [None], 2 / overlap - 1

@@ -67,10 +67,7 @@ def gather(
         names, missing = rows.names, rows.missing_outcomes
         small = [n <= BETTING_ROWS for n in sums.people.sum(axis=-1)]
         order = (lambda person: person) if anytime else shuffled
-        people = tuple(
-            order(rows.of_group(i)) if fits and not estimated else None
-            for i, fits in enumerate(small)
-        )
+        people = tuple(order(rows.of_group(i)) if fits else None for i, fits in enumerate(small))
     else:
         if estimated:
             raise InputError(
@@ -80,7 +77,7 @@ def gather(
         rows = None
         names, sums, missing = source.sums(overlap)
         people = _fetch_small(source, columns, names, sums)
-    if anytime and any(person is None for person in people):
+    if anytime and (estimated or any(person is None for person in people)):
         raise InputError(
             f"--anytime bets row by row, on groups of up to {BETTING_ROWS:,} people, with known "
             "propensities or none: leave --anytime out, or audit a part of the log."

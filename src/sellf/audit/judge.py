@@ -111,13 +111,13 @@ def intervals(
     lows, highs, methods = [], [], []
     for i, person in enumerate(evidence.people):
         group = total.group(i)
-        if person is not None:
+        if evidence.estimated and notion != "demographic":
+            low, high = normal.interval(notion, group, alpha=alpha)
+            methods.append("normal")
+        elif person is not None:
             how: dict[str, Any] = {"alpha": alpha, "overlap": evidence.overlap, "anytime": anytime}
             low, high = exact.interval(notion, person, **how)
             methods.append("betting")
-        elif evidence.estimated and notion != "demographic":
-            low, high = normal.interval(notion, group, alpha=alpha)
-            methods.append("normal")
         else:
             low, high = bernstein.interval(
                 notion,
@@ -126,6 +126,7 @@ def intervals(
                 overlap=evidence.overlap,
                 predicted=evidence.predicted,
                 trusted=evidence.trusted,
+                weighted=evidence.known,
             )
             methods.append("bernstein")
         lows.append(low)

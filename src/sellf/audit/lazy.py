@@ -25,7 +25,7 @@ from sellf.errors import InputError
 from sellf.fairness.checks import sorted_names
 
 BAD = ("no_decision", "no_group", "no_outcome", "hidden_outcome", "hidden_unknown", "no_chance",
-       "impossible", "no_score")  # fmt: skip
+       "impossible", "no_score", "odd_decision", "odd_outcome")  # fmt: skip
 """Columns that count rows that cannot be used."""
 
 
@@ -39,10 +39,23 @@ class LazyLog:
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums, int]:
         """Return the groups, their sums, and how many rows without an outcome were left out."""
-        prepared = self._prepared()
-        keys = [*self.columns.group, "_p", "_f"]
+        names, (sums,), _ = self._add_up(overlap, None)
+        return names, sums, self.count - int(sums.people.sum())
+
+    def sums_by(self, overlap: float, every: str) -> tuple[list[Any], list[Sums], list[Any]]:
+        """Return the groups, and the sums and the first day of every period.
+
+        Args:
+            overlap: the smallest propensity that is weighted by.
+            every: how long a period is, in narwhals' words: "1mo".
+        """
+        return self._add_up(overlap, every)
+
+    def _add_up(self, overlap: float, every: str | None) -> tuple[list[Any], list[Sums], list[Any]]:
+        keys = [*map(own, self.columns.group), "_p", "_f", "_t"]
         table = (
-            prepared.with_columns(**_strata(self.columns))
+            self._prepared()
+            .with_columns(**_strata(self.columns), _t=self._period(every))
             .with_columns(**_weights(self.columns, overlap))
             .group_by(*keys)
             .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in self._sums()))
@@ -51,6 +64,15 @@ class LazyLog:
         columns = {name: table[name].to_list() for name in table.columns}
         self._refuse(columns)
         return self._assemble(columns)
+
+    def _period(self, every: str | None) -> Any:
+        if every is None:
+            return nw.lit(0)
+        name = str(self.columns.time)
+        kind = self.frame.collect_schema()[name]
+        if kind not in (nw.Date, nw.Datetime):
+            raise InputError(f"time {name!r} holds {kind} values: give a column of dates.")
+        return nw.col(own(name)).dt.truncate(every).cast(nw.Date)
 
     def fetch_group(self, name: Any) -> dict[str, Any]:
         """Return a filter that keeps one group's rows, by column."""
@@ -74,10 +96,13 @@ class LazyLog:
     def _prepared(self) -> Any:
         c = self.columns
         schema = self.frame.collect_schema()
-        decision = _is(schema, self.frame, c.decision, "decision", c.accepted_value)
+        # Under names of their own, so that no column of the log is taken for one made here.
+        frame = self.frame.select(*(nw.col(name).alias(own(name)) for name in c.named()))
+        decision, odd = _is(schema, self.frame, c.decision, "decision", c.accepted_value)
         accepted = nw.when(decision).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        frame = self.frame.with_columns(
+        frame = frame.with_columns(
             accepted=accepted,
+            odd_decision=_count(odd),
             no_decision=_count(_null(schema, c.decision)),
             no_group=_count(_any(*(_null(schema, name) for name in c.group))),
         )
@@ -102,6 +127,9 @@ class LazyLog:
             _refuse_missing("decision", c.decision, bad["no_decision"])
         if bad["no_group"]:
             _refuse_missing("group", " or ".join(c.group), bad["no_group"])
+        for option, name in (("decision", c.decision), ("outcome", c.outcome)):
+            if bad[f"odd_{option}"]:
+                _values(self.frame, self.frame.collect_schema(), str(name), option, None)
         if bad["no_outcome"] and not c.drop_missing:
             raise InputError(missing_message(str(c.outcome), bad["no_outcome"], accepted))
         if bad["hidden_outcome"] and not c.trust_rejected_outcomes:
@@ -129,26 +157,30 @@ class LazyLog:
         found = wrong.select(column).head(1).collect()
         return f" (for example {found[column].to_list()[0]})" if len(found) else ""
 
-    def _assemble(self, columns: dict[str, list[Any]]) -> tuple[list[Any], Sums, int]:
+    def _assemble(self, columns: dict[str, list[Any]]) -> tuple[list[Any], list[Sums], list[Any]]:
         c = self.columns
-        rows = list(zip(*(columns[name] for name in c.group), strict=True))
+        rows = list(zip(*(columns[own(name)] for name in c.group), strict=True))
         labels = [row if len(c.group) > 1 else row[0] for row in rows]
         names = sorted_names(dict.fromkeys(labels))
         if len(names) < 2:
             raise InputError(one_group(c, names))
+        if any(period is None for period in columns["_t"]):
+            _refuse_missing("time", str(c.time), sum(period is None for period in columns["_t"]))
+        periods = sorted(set(columns["_t"]))
         place = {name: i for i, name in enumerate(names)}
-        cell = np.array([place[label] for label in labels]) * STRATA
+        when = {period: i for i, period in enumerate(periods)}
+        shape = (len(periods), len(names), STRATA)
+        cell = np.array([when[period] for period in columns["_t"]]) * len(names)
+        cell = (cell + np.array([place[label] for label in labels])) * STRATA
         cell += (np.array(columns["_p"]) * (BINS + 1) + np.array(columns["_f"])).astype(int)
 
         def total(name: str) -> Any:
             values = np.array(columns[name], dtype=np.float64)
-            return np.bincount(cell, values, len(names) * STRATA).reshape(len(names), STRATA)
+            return np.bincount(cell, values, int(np.prod(shape))).reshape(shape)
 
-        sums = Sums(
-            total("people"), total("accepted"), total("positive"), total("hidden"),
-            *(total(name) for name in _SCALED),
-        )  # fmt: skip
-        return names, sums, self.count - int(sums.people.sum())
+        fields = ["people", "accepted", "positive", "hidden", *_SCALED]
+        sums = [total(name) for name in fields]
+        return names, [Sums(*(field[i] for field in sums)) for i in range(len(periods))], periods
 
 
 _SCALED = Sums._fields[4:]
@@ -212,9 +244,10 @@ def _weights(c: Columns, overlap: float) -> dict[str, Any]:
 def _with_outcome(frame: Any, schema: Any, native: Any, c: Columns) -> Any:
     zero = nw.lit(0)
     if c.outcome is None:
-        nothing = dict.fromkeys(("no_outcome", "hidden_outcome", "hidden_unknown"), zero)
+        kinds = ("no_outcome", "hidden_outcome", "hidden_unknown", "odd_outcome")
+        nothing = dict.fromkeys(kinds, zero)
         return frame.with_columns(positive=nw.lit(0.0), hidden=nw.lit(0.0), **nothing)
-    good = _is(schema, native, c.outcome, "outcome", c.positive_value)
+    good, odd = _is(schema, native, c.outcome, "outcome", c.positive_value)
     missing = _null(schema, c.outcome)
     label = (
         nw.when(missing)
@@ -226,6 +259,7 @@ def _with_outcome(frame: Any, schema: Any, native: Any, c: Columns) -> Any:
     return frame.with_columns(
         positive=nw.col("accepted") * label,
         hidden=trusted,
+        odd_outcome=_count(odd),
         no_outcome=_count(missing & accepted),
         hidden_outcome=_count(~missing & ~accepted),
         hidden_unknown=_count(missing & ~accepted),
@@ -242,7 +276,7 @@ def _with_number(
             f"{option} {column!r} holds {schema[column]} values: every row needs a number between "
             "0 and 1."
         )
-    value = nw.col(column).cast(nw.Float64)
+    value = nw.col(own(column)).cast(nw.Float64)
     fine = (value >= 0) & (value <= 1) & ~value.is_null()
     return frame.with_columns(
         **{
@@ -252,25 +286,43 @@ def _with_number(
     )
 
 
-def _is(schema: Any, frame: Any, name: str, option: str, yes: Any) -> Any:
-    """Return an expression for "this column holds the value that means yes"."""
-    if schema[name].is_numeric() or schema[name] == nw.Boolean:
-        column = nw.col(name).cast(nw.Float64)
-        known = ~_null(schema, name)
-    else:
-        column, known = nw.col(name), ~nw.col(name).is_null()
-    kinds = frame.filter(known).select(_v=column).unique().head(13).collect()["_v"].to_list()
-    meaning = two_values(sorted_names(kinds), name, option, yes)
-    return column == meaning
+def _is(schema: Any, frame: Any, name: str, option: str, yes: Any) -> tuple[Any, Any]:
+    """Return expressions for "this is the value that means yes" and "this is no value at all"."""
+    column = _comparable(schema, name, own(name))
+    if yes is None and _is_number(schema, name):
+        # 0 and 1 need no look at the data before the one pass that counts everything.
+        return column == 1, ~_null(schema, name) & (column != 0) & (column != 1)
+    return column == _values(frame, schema, name, option, yes), nw.lit(False)
+
+
+def _values(frame: Any, schema: Any, name: str, option: str, yes: Any) -> Any:
+    """Return the value that means yes, or refuse the values that the column has."""
+    known = frame.select(_v=_comparable(schema, name, name)).filter(~nw.col("_v").is_null())
+    kinds = known.unique().head(13).collect()["_v"].to_list()
+    kinds = [kind for kind in kinds if kind == kind and kind != ""]
+    return two_values(sorted_names(kinds), name, option, yes)
+
+
+def _is_number(schema: Any, name: str) -> bool:
+    return schema[name].is_numeric() or schema[name] == nw.Boolean
+
+
+def _comparable(schema: Any, name: str, column: str) -> Any:
+    return nw.col(column).cast(nw.Float64) if _is_number(schema, name) else nw.col(column)
 
 
 def _null(schema: Any, name: str) -> Any:
-    column = nw.col(name)
+    column = nw.col(own(name))
     if schema[name].is_float():
         return column.is_null() | column.is_nan()
     if schema[name] == nw.String:
         return column.is_null() | (column == "")
     return column.is_null()
+
+
+def own(name: str) -> str:
+    """Return the name under which a column of the log is kept while it is worked on."""
+    return f"__{name}"
 
 
 def _any(first: Any, *others: Any) -> Any:

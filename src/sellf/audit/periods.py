@@ -1,5 +1,6 @@
 """The audit over time: each period by itself, and everything so far, however often one looks."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,17 +20,15 @@ from sellf.audit.verdict import decide, difference
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 
-PERIODS = ("day", "week", "month", "quarter", "year")
+EVERY = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
+PERIODS = tuple(EVERY)
 MOST_PERIODS = 1000
 
 
-def in_order(source: Any, columns: Columns) -> Rows:
-    """Return the rows sorted by time."""
+def in_order(source: Any, columns: Columns) -> Any:
+    """Return the rows sorted by time; a log that stays in its engine is left as it is."""
     if not isinstance(source, Rows):
-        raise InputError(
-            f"the log has {source.count:,} rows, too many to follow one by one over time: audit "
-            "one period at a time, each as a log of its own."
-        )
+        return source
     times = dates(source.time, str(columns.time))
     order = np.argsort(times, kind="stable")
     features = source.features and {name: values[order] for name, values in source.features.items()}
@@ -96,31 +95,25 @@ def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp],
 
 
 def by_period(
-    notion: Notion, evidence: Evidence, by: str, *, omega: float, delta: float
+    notion: Notion, evidence: Evidence, source: Any, by: str, *, omega: float, delta: float
 ) -> tuple[Period, ...]:
     """Return the audit of every period, and of all until its end.
 
-    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))); so do those of
-    everything so far, which are bets on rows in the order of time.
+    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))). So do those of
+    everything so far: they are bets on rows in the order of time or, for logs too long for that,
+    have the same shares of delta.
     """
-    rows = evidence.rows
-    if rows is None or rows.time is None:
-        raise InputError("an audit over time needs the rows in memory and a column of dates.")
-    codes, names = period_of(rows.time, by)
-    ends = np.searchsorted(codes, np.arange(len(names)), side="right")
     result = []
-    start = 0
-    for k, (name, end) in enumerate(zip(names, ends, strict=True)):
-        own = _part(evidence, rows, slice(start, end), ordered=False)
+    for k, (name, own, past) in enumerate(_parts(evidence, source, by)):
         chance = delta / ((k + 1) * (k + 2))
         value, low, high = _span(notion, own, chance, anytime=False)
-        past = _part(evidence, rows, slice(0, end), ordered=True)
         bets = all(person is not None for person in past.people)
+        bets = bets and (not evidence.estimated or notion == "demographic")
         _, so_low, so_high = _span(notion, past, delta if bets else chance, anytime=bets)
         result.append(
             Period(
                 name,
-                int(end - start),
+                int(own.sums.people.sum()),
                 value,
                 low,
                 high,
@@ -130,8 +123,34 @@ def by_period(
                 _verdict(so_low, so_high, omega),
             )
         )
-        start = end
     return tuple(result)
+
+
+def _parts(evidence: Evidence, source: Any, by: str) -> Iterator[tuple[str, Evidence, Evidence]]:
+    """Return each period's name, its own part of the evidence, and all until its end."""
+    if evidence.rows is None:
+        _, sums, starts = source.sums_by(evidence.overlap, EVERY[by])
+        names = period_of(np.array(starts, dtype="datetime64[s]"), by)[1]
+        nobody = (None,) * len(evidence.names)
+        so_far = sums[0]
+        for k, (name, own) in enumerate(zip(names, sums, strict=True)):
+            so_far = so_far + own if k else own
+            yield (
+                name,
+                replace(evidence, sums=own, people=nobody),
+                replace(evidence, sums=so_far, people=nobody),
+            )
+        return
+    rows = evidence.rows
+    if rows.time is None:
+        raise InputError("time is missing: name the column of dates.")
+    codes, names = period_of(rows.time, by)
+    ends = np.searchsorted(codes, np.arange(len(names)), side="right")
+    start = 0
+    for name, end in zip(names, ends, strict=True):
+        own = _part(evidence, rows, slice(start, end), ordered=False)
+        yield name, own, _part(evidence, rows, slice(0, end), ordered=True)
+        start = end
 
 
 def _part(evidence: Evidence, rows: Rows, part: slice, *, ordered: bool) -> Evidence:
@@ -140,7 +159,7 @@ def _part(evidence: Evidence, rows: Rows, part: slice, *, ordered: bool) -> Evid
     people: list[Person | None] = []
     for i in range(len(rows.names)):
         mine = person.take(np.flatnonzero(codes == i))
-        fits = len(mine.accepted) <= BETTING_ROWS and not evidence.estimated
+        fits = len(mine.accepted) <= BETTING_ROWS
         people.append((mine if ordered else shuffled(mine)) if fits else None)
     return replace(evidence, sums=sums, people=tuple(people))
 

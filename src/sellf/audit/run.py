@@ -119,7 +119,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     for notion in notions:
         found = _one(notion, evidence, omega=omega, delta=delta, anytime=anytime)
         if by is not None:
-            periods = by_period(notion, evidence, by, omega=omega, delta=delta)
+            periods = by_period(notion, evidence, source, by, omega=omega, delta=delta)
             found = replace(found, periods=periods)
         result[notion] = found
     return result
