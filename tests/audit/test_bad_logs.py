@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sellf
+from sellf.audit import sources
 from sellf.cli import main
 from sellf.errors import InputError
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
@@ -141,7 +142,9 @@ def test_a_broken_file_ends_with_exit_code_2_and_one_sentence(tmp_path, capsys, 
     assert shown.err.count("\n") == 1
 
 
-def test_a_broken_line_far_down_a_csv_is_named(tmp_path, capsys):
+@pytest.mark.parametrize("fetch_rows", [2_000_000, 10])
+def test_a_broken_line_far_down_a_csv_is_named(tmp_path, capsys, monkeypatch, fetch_rows):
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": fetch_rows})
     path = tmp_path / "log.csv"
     pd.DataFrame(lending(300_000)).to_csv(path, index=False)
     lines = path.read_text().splitlines()
@@ -255,7 +258,8 @@ def test_a_log_with_a_few_broken_rows_is_never_judged_wrongly(column, rows, valu
     try:
         result = sellf.audit({**LOG, column: values}, **COLUMNS, omega=omega, drop_missing=drop)
     except InputError as error:
-        assert column in str(error)
+        # A changed decision shows in an outcome that is now of somebody rejected, or missing.
+        assert column in str(error) or column == "approved"
         return
     assert_sound(result)
     wrong = "unfair" if omega >= TRUTH else "fair"

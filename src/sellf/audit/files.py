@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from sellf.audit.lazy import plain
 from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
@@ -69,18 +70,3 @@ def _header(path: Path) -> list[str]:
     except csv.Error:
         return [line.strip()]
     return next(csv.reader([line], dialect))
-
-
-def plain(error: Exception) -> str:
-    """Return what the engine says is wrong, without what it says about its own options."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kept: list[str] = []
-    for line in lines:
-        if line.lower().startswith(
-            ("possible", "* ", "this type was", "column ", "file ", "file=")
-        ):
-            break
-        kept.append(line)
-    text = " ".join(kept or lines[:1])
-    text = text.removeprefix("Invalid Input Error: ").removeprefix("Conversion Error: ")
-    return text if len(text) < 500 else text[:500] + " ..."

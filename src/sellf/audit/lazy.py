@@ -59,8 +59,8 @@ class LazyLog:
             .with_columns(**_weights(self.columns, overlap))
             .group_by(*keys)
             .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in self._sums()))
-            .collect()
         )
+        table = collect(table)
         columns = {name: table[name].to_list() for name in table.columns}
         self._refuse(columns)
         return self._assemble(columns)
@@ -154,7 +154,7 @@ class LazyLog:
     def _example(self, column: str) -> str:
         value = nw.col(column)
         wrong = self.frame.filter(value.is_null() | ~((value >= 0) & (value <= 1)))
-        found = wrong.select(column).head(1).collect()
+        found = collect(wrong.select(column).head(1))
         return f" (for example {found[column].to_list()[0]})" if len(found) else ""
 
     def _assemble(self, columns: dict[str, list[Any]]) -> tuple[list[Any], list[Sums], list[Any]]:
@@ -184,6 +184,31 @@ class LazyLog:
 
 
 _SCALED = Sums._fields[4:]
+
+
+def collect(frame: Any) -> Any:
+    """Run a query; what the engine cannot read is said in its own words."""
+    try:
+        return frame.collect()
+    except Exception as error:
+        raise InputError(f"the log cannot be read: {plain(error)}") from error
+
+
+def plain(error: Exception) -> str:
+    """Return what an engine says is wrong, without what it says about its own options."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in lines:
+        if line.lower().startswith(OF_NO_USE):
+            break
+        kept.append(line)
+    text = " ".join(kept or lines[:1]) or type(error).__name__
+    text = text.removeprefix("Invalid Input Error: ").removeprefix("Conversion Error: ")
+    return text if len(text) < 500 else text[:500] + " ..."
+
+
+OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jvm stacktrace")
+"""How lines begin from which on an engine speaks about itself."""
 
 
 def _strata(c: Columns) -> dict[str, Any]:
@@ -298,7 +323,7 @@ def _is(schema: Any, frame: Any, name: str, option: str, yes: Any) -> tuple[Any,
 def _values(frame: Any, schema: Any, name: str, option: str, yes: Any) -> Any:
     """Return the value that means yes, or refuse the values that the column has."""
     known = frame.select(_v=_comparable(schema, name, name)).filter(~nw.col("_v").is_null())
-    kinds = known.unique().head(13).collect()["_v"].to_list()
+    kinds = collect(known.unique().head(13))["_v"].to_list()
     kinds = [kind for kind in kinds if kind == kind and kind != ""]
     return two_values(sorted_names(kinds), name, option, yes)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sellf.audit.columns import Columns, check_names
-from sellf.audit.lazy import LazyLog
+from sellf.audit.lazy import LazyLog, collect
 from sellf.audit.rows import Rows, Values, check_rows
 from sellf.errors import InputError
 
@@ -49,23 +49,18 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
 def _file(path: Path, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     import narwhals as nw
 
-    from sellf.audit.files import open_file, plain
+    from sellf.audit.files import open_file
 
     relation, names = open_file(path)
     check_names(columns, names)
-    import duckdb
-
-    try:
-        return _lazy(nw.from_native(relation), columns, fetch_rows)
-    except duckdb.Error as error:
-        raise InputError(f"{path.name} cannot be read: {plain(error)}") from None
+    return _lazy(nw.from_native(relation), columns, fetch_rows)
 
 
 def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     import narwhals as nw
 
     check_names(columns, frame.collect_schema().names())
-    count = int(frame.select(nw.len()).collect().item())
+    count = int(collect(frame.select(nw.len())).item())
     if count == 0:
         raise InputError("the log has no rows: there is nobody to audit.")
     if count <= fetch_rows:
@@ -75,7 +70,7 @@ def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
 
 def fetch(frame: Any, columns: Columns) -> dict[str, Values]:
     """Bring the columns that are named into memory."""
-    return _arrays(frame.select(*columns.named()).collect(), columns)
+    return _arrays(collect(frame.select(*columns.named())), columns)
 
 
 def _arrays(frame: Any, columns: Columns) -> dict[str, Values]:
