@@ -102,7 +102,11 @@ def test_engines_add_up_what_numpy_adds_up(propensity, score, overlap):
 
 def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
     path = str(tmp_path / "log.parquet")
-    FRAME.to_parquet(path)
+    days = np.where(np.arange(2000) < 200, 120, 3).astype("timedelta64[D]")
+    # Spark reads microseconds, and no finer.
+    FRAME.assign(date=(np.datetime64("2025-01-01") + days).astype("datetime64[us]")).to_parquet(
+        path
+    )
     frame = spark.read.parquet(path)
     rows = sources.open_log(LOG, NAMES)
     names, theirs, _ = lazy(frame).sums(0.01)
@@ -110,6 +114,10 @@ def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
     assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
     found, known = sellf.audit(frame, **COLUMNS), sellf.audit(LOG, **COLUMNS)
     assert found.difference == pytest.approx(known.difference, abs=1e-9)
+    dated = Columns(("race",), "approved", "repaid", "p", time="date")
+    _, sums, starts = lazy(frame, dated).sums_by(0.01, "1q")
+    assert [str(start) for start in starts] == ["2025-01-01", "2025-04-01"]
+    assert [part.people.sum() for part in sums] == [1800, 200]
 
 
 def test_a_long_log_is_judged_by_sums_and_its_small_groups_by_rows(monkeypatch):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.audit.example import example, truth
+from sellf.cli.lending_log import example, truth
 from sellf.audit.verdict import Ends, decide, difference
 from sellf.envs.tables import compas
 from sellf.fairness.notions import NOTIONS, Counts, utility

@@ -75,7 +75,10 @@ def test_a_change_shows_in_its_period():
 def test_anytime_intervals_are_wider_and_follow_the_order_of_time():
     log = dated(3000)
     fixed = sellf.audit(log, **COLUMNS)
-    anytime = sellf.audit(log, **COLUMNS, anytime=True)
+    anytime = sellf.audit(log, **COLUMNS, anytime=True, time="date")
+    order = np.argsort(log["date"], kind="stable")
+    sorted_log = {name: values[order] for name, values in log.items()}
+    assert sellf.audit(sorted_log, **COLUMNS, anytime=True).difference == anytime.difference
     assert fixed.difference.width < anytime.difference.width < 2.5 * fixed.difference.width
     assert "at any time" in str(anytime)
 

@@ -11,6 +11,7 @@ from sellf.audit.exact import shuffled
 from sellf.audit.rows import Rows
 from sellf.audit.scores import BINS, Person
 from sellf.audit.sums import Sums, add_up
+from sellf.audit.verdict import say
 from sellf.errors import InputError
 
 BETTING_ROWS = 1_000_000
@@ -135,7 +136,7 @@ def _calibration(names: list[Any], sums: Sums, known: bool) -> list[str]:
     group, place = np.unravel_index(int(np.argmax(off)), off.shape)
     n = people[group, place]
     return [
-        f"propensities do not match decisions: of {int(n):,} people of {names[group]} with a "
+        f"propensities do not match decisions: of {int(n):,} people of {say(names[group])} with a "
         f"propensity between {place / BINS:g} and {(place + 1) / BINS:g}, "
         f"{expected[group, place] / n:.1%} should have been accepted and "
         f"{seen[group, place] / n:.1%} were. If the propensities are wrong, so are the intervals."

@@ -13,6 +13,8 @@ import numpy as np
 
 from sellf.audit.columns import Columns
 from sellf.audit.rows import (
+    MOST_GROUPS,
+    many_groups,
     missing_message,
     one_group,
     rejected_message,
@@ -52,6 +54,9 @@ class LazyLog:
         return self._add_up(overlap, every)
 
     def _add_up(self, overlap: float, every: str | None) -> tuple[list[Any], list[Sums], list[Any]]:
+        groups = self.frame.select(*self.columns.group).unique().head(MOST_GROUPS + 1)
+        if len(collect(groups)) > MOST_GROUPS:
+            raise InputError(many_groups(self.columns, MOST_GROUPS + 1))
         keys = [*map(own, self.columns.group), "_p", "_f", "_t"]
         table = (
             self._prepared()

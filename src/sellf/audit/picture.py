@@ -13,7 +13,7 @@ def draw(audit: "Audit") -> Any:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.")
     from matplotlib.figure import Figure
 
-    from sellf.audit.result import say
+    from sellf.audit.verdict import say
 
     groups = list(audit.by_group.values())
     places = range(len(groups))

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sellf.audit.exact import Interval
-from sellf.audit.verdict import Needed, Verdict
+from sellf.audit.verdict import Needed, Verdict, say
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.notions import Notion
 from sellf.fairness.tables import Table
+
+MOST_PAIRED = 50
+"""JSON holds the differences of all pairs for up to this many groups."""
 
 
 class GroupFigures(NamedTuple):
@@ -133,6 +136,7 @@ class Audit(Table):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure as plain values; what is not a number is None."""
+        few = len(self.by_group) <= MOST_PAIRED
         return {
             "notion": self.notion,
             "omega": self.omega,
@@ -144,11 +148,16 @@ class Audit(Table):
             "method": self.method,
             "finite_sample": self.finite_sample,
             "by_group": [
-                {"group": _name(name), **_plain(group)} for name, group in self.by_group.items()
+                {
+                    "group": _name(name),
+                    **_plain(group),
+                    "imputation_bias": _number(group.imputed - group.value),
+                }
+                for name, group in self.by_group.items()
             ],
             "pairs": [
                 {"first": _name(a), "second": _name(b), **_plain(interval)}
-                for (a, b), interval in self.pairs.items()
+                for (a, b), interval in (self.pairs if few else {}).items()
             ],
             "needed": None
             if self.needed is None
@@ -169,6 +178,12 @@ class Audit(Table):
                 "imputed": _number(self.certificate.imputed),
                 "bias": _number(self.certificate.bias),
                 "limit": _number(self.certificate.limit),
+                "share_by_group": {
+                    say(name): _number(share)
+                    for name, share in zip(
+                        self.by_group, self.certificate.share_by_group.values(), strict=True
+                    )
+                },
             },
             "assumptions": list(self.assumptions),
             "warnings": list(self.warnings),
@@ -224,11 +239,6 @@ class Audits(Table):
     def to_json(self) -> str:
         """Return every figure as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-
-
-def say(name: Any) -> str:
-    """Return a group's name as one reads it."""
-    return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _name(name: Any) -> Any:

@@ -12,6 +12,7 @@ from sellf.errors import InputError
 from sellf.fairness.checks import sorted_names
 
 Values = NDArray[Any]
+MOST_GROUPS = 1000
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
         names, codes = [names[i] for i in present], np.searchsorted(present, codes)
     if several and len(names) < 2:
         raise InputError(one_group(columns, names))
+    if len(names) > MOST_GROUPS:
+        raise InputError(many_groups(columns, len(names)))
     person = Person(accepted, positive, p, f, hidden)
     return Rows(names, codes, person, time, features, dropped)
 
@@ -75,6 +78,16 @@ def one_group(columns: Columns, names: list[Any]) -> str:
     return (
         f"group {label} has one value only, {shown}: a disparity compares two groups or more. "
         "Name another column with --group."
+    )
+
+
+def many_groups(columns: Columns, count: int) -> str:
+    """Return the message for a column that names people rather than groups."""
+    label = " and ".join(map(repr, columns.group))
+    return (
+        f"group {label} has more than {MOST_GROUPS:,} values"
+        + (f" ({count:,})" if count > MOST_GROUPS + 1 else "")
+        + ": name a column of groups, not of people."
     )
 
 

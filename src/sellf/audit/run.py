@@ -55,7 +55,8 @@ def audit(
         model: "boosting" or "logistic", for propensities that are not known.
         time: the column that dates each decision.
         by: "day", "week", "month", "quarter" or "year": audit each on its own as well.
-        anytime: intervals that hold however often one looks while the log grows.
+        anytime: intervals that hold however often one looks while the log grows; rows count in the
+            order of `time`, or of the log if there is none.
         accepted_value: the decision that means accepted.
         positive_value: the outcome that is good.
         score_is_risk: the score is the chance of a bad outcome.
@@ -101,9 +102,11 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
             "'demographic' needs none."
         )
     by, anytime = options["by"], bool(options["anytime"])
-    if (by is None) != (columns.time is None):
+    if by is not None and columns.time is None:
+        raise InputError(f"by is {by!r} and time is missing: name the column of dates with --time.")
+    if columns.time is not None and by is None and not anytime:
         raise InputError(
-            "time and by go together: name the column of dates with --time, and say --by month."
+            f"time is {columns.time!r}: say what for, --by month for an audit a month, or --anytime."
         )
     from sellf.audit.periods import PERIODS, by_period, in_order
     from sellf.audit.sources import open_log

@@ -117,7 +117,7 @@ def needed(
     extra = {names[i]: _round_up(known.people[i] * (factor - 1)) for i in pair}
     rate = {i: known.accepted[i] / known.people[i] for i in pair}
     labels = {names[i]: _round_up(extra[names[i]] * rate[i]) for i in pair}
-    each = " and ".join(f"{extra[names[i]]:,} of {_say(names[i])}" for i in pair)
+    each = " and ".join(f"{extra[names[i]]:,} of {say(names[i])}" for i in pair)
     seen = " and ".join(f"{labels[names[i]]:,}" for i in pair)
     sentence = (
         f"About {each} more applications, with the same policy, would settle it if the estimates "
@@ -142,7 +142,7 @@ def _explore(
     growth = max(1.0, float((share.max()) if (room > 0).all() else (2 * noise.max() / gap) ** 2))
     people = {names[i]: _round_up(known.people[i] * growth) for i in pair}
     labels = {names[i]: _round_up(people[names[i]] * (known.weak[i] * q)) for i in pair}
-    listed = " and ".join(f"{labels[names[i]]:,} of {_say(names[i])}" for i in pair)
+    listed = " and ".join(f"{labels[names[i]]:,} of {say(names[i])}" for i in pair)
     sentence = (
         f"More rows like these will not settle it: nothing tells of the rejected without overlap. "
         f"Accept about {q:.1%} of them at random, and record that chance as their propensity: "
@@ -159,5 +159,6 @@ def _round_up(number: float) -> int:
     return int(np.ceil(number / scale) * scale)
 
 
-def _say(name: Any) -> str:
+def say(name: Any) -> str:
+    """Return a group's name as one reads it."""
     return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sellf.audit.result import Audit
+    from sellf.fairness.bounds import Certificate
 
 
 def report(audit: "Audit", table: str) -> str:
@@ -30,16 +31,25 @@ def report(audit: "Audit", table: str) -> str:
     if audit.sensitivity:
         parts += ["", *_doubts(audit)]
     if audit.certificate is not None:
-        bound = audit.certificate.disparity_bound
-        parts += [
-            "",
-            f"The paper's certificate bounds the disparity by {bound:.3f} on the same log"
-            + (" (all it can be)." if bound >= 1 else "."),
-        ]
+        parts += ["", _certificate(audit.certificate)]
     parts += ["", "Assumed:", *(f"- {line}" for line in audit.assumptions)]
     if audit.warnings:
         parts += ["", "Look at this:", *(f"- {line}" for line in audit.warnings)]
     return "\n".join(parts)
+
+
+def _certificate(found: "Certificate") -> str:
+    """Say what the observable conditions come to."""
+    bias = f"at most {found.bias:.3f}" if found.bias < float("inf") else "unbounded"
+    limit = max(found.limit, 0.0)
+    bound = found.disparity_bound
+    return (
+        f"The paper's conditions on the same log: imputed disparity {found.imputed:.3f} and bias of "
+        f"the predictor {bias}, both to be at most {limit:.3f}: "
+        + ("certified" if found.certified else "not certified")
+        + f". They bound the disparity by {bound:.3f}"
+        + (", all it can be." if bound >= 1 else ".")
+    )
 
 
 def _doubts(audit: "Audit") -> list[str]:

@@ -40,7 +40,7 @@ def _notion(name: str) -> Notion:
 
 
 def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
-    from sellf.audit.example import example, truth
+    from sellf.cli.lending_log import example, truth
 
     columns = {
         "group": ["race"],

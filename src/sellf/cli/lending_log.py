@@ -1,4 +1,4 @@
-"""A lending log whose truth is known, to see an audit work."""
+"""The log of `sellf audit --example`: lending, with a truth that is known."""
 
 from typing import Any
 
