@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.cli.lending_log import example, truth
 from sellf.audit.verdict import Ends, decide, difference
+from sellf.cli.lending_log import example, truth
 from sellf.envs.tables import compas
 from sellf.fairness.notions import NOTIONS, Counts, utility
 from tests.audit.logs import COLUMNS, lending, opportunity_gap

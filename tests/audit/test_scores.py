@@ -1,5 +1,7 @@
 """Scores stand in for hidden labels: right on average, and never beyond what they promise."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from sellf.audit import exact
 from sellf.audit.scores import Person, reach, running_prediction, scores
+from sellf.fairness.notions import NOTIONS, Counts, utility
 
 chance = st.floats(0, 1)
 
@@ -82,6 +85,32 @@ def test_intervals_do_not_depend_on_the_order_in_which_rows_are_stored():
             for who in (person, mixed)
         ]
         assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize(
+    ("notion", "predicted"), [*((notion, False) for notion in NOTIONS), ("opportunity", True)]
+)
+def test_the_exact_chance_of_missing_a_utility_is_at_most_alpha(notion, predicted):
+    """Every log of four people of three kinds, one of them without overlap, by its probability."""
+    p, good, overlap = np.array([0.005, 0.3, 0.9]), np.array([0.5, 0.2, 0.7]), 0.01
+    share = np.array([0.1, 0.5, 0.4])
+    kinds = [(x, 0, 0) for x in range(3)] + [(x, 1, y) for x in range(3) for y in (0, 1)]
+    x, a, y = np.array(kinds).T
+    chances = share[x] * np.where(a, p[x] * np.where(y, good[x], 1 - good[x]), 1 - p[x])
+    assert chances.sum() == pytest.approx(1)
+    accept, both = share @ p, share @ (p * good)
+    truth = utility(notion, Counts(1.0, accept, both, share @ good - both))
+    alpha, missed, decided = 0.5, 0.0, 0
+    for rows in product(range(9), repeat=4):
+        who = list(rows)
+        person = Person(
+            a[who] * 1.0, (a * y)[who] * 1.0, p[x[who]], 1 - good[x[who]] if predicted else None
+        )
+        low, high = exact.interval(notion, person, alpha=alpha, overlap=overlap)
+        missed += np.prod(chances[who]) * (not low - 1e-12 <= truth <= high + 1e-12)
+        decided += (low > 0) or (high < 1)
+    assert missed <= alpha
+    assert decided > 100  # enough is ruled out for this to mean something
 
 
 def test_betting_is_near_the_normal_width_and_far_below_the_paper_s_bound():

@@ -106,7 +106,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
         raise InputError(f"by is {by!r} and time is missing: name the column of dates with --time.")
     if columns.time is not None and by is None and not anytime:
         raise InputError(
-            f"time is {columns.time!r}: say what for, --by month for an audit a month, or --anytime."
+            f"time is {columns.time!r}: say what for, with --by month or with --anytime."
         )
     from sellf.audit.periods import PERIODS, by_period, in_order
     from sellf.audit.sources import open_log

@@ -44,7 +44,7 @@ def _certificate(found: "Certificate") -> str:
     limit = max(found.limit, 0.0)
     bound = found.disparity_bound
     return (
-        f"The paper's conditions on the same log: imputed disparity {found.imputed:.3f} and bias of "
+        f"The paper's conditions on the same log: imputed disparity {found.imputed:.3f}, bias of "
         f"the predictor {bias}, both to be at most {limit:.3f}: "
         + ("certified" if found.certified else "not certified")
         + f". They bound the disparity by {bound:.3f}"
