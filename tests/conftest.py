@@ -1,6 +1,10 @@
-"""Every test runs with JAX's strictest rules: no silent change of dtype or rank."""
+"""Every test runs with JAX's strictest rules: no silent change of dtype or rank.
+
+Signatures are checked too: shapes and dtypes, wherever they are written down.
+"""
 
 import os
+from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +18,13 @@ settings.register_profile(
     "sellf", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("sellf")
+
+
+if find_spec("jaxtyping"):
+    from jaxtyping import install_import_hook
+
+    checked = ["sellf.envs.world", "sellf.envs.window", "sellf.envs.rollout", "sellf.algorithms"]
+    install_import_hook(checked, "beartype.beartype")
 
 
 @pytest.fixture(scope="session")

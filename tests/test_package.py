@@ -91,3 +91,16 @@ def test_the_constraints_pin_every_declared_dependency():
     for requirement in wanted:
         name = requirement.split(">")[0].split("[")[0]
         assert name in pinned, f"{name}: run `make lock`"
+
+
+def test_worlds_are_listed_with_their_figures(capsys):
+    assert main(["worlds"]) == 0
+    shown = capsys.readouterr().out
+    for word in ("lending", "recidivism", "school-", "0.8", "2,048", "Caucasian"):
+        assert word in shown
+    assert main(["worlds", "lending"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "score 0-10" in shown
+    assert "licence: MIT" in shown
+    assert main(["worlds", "lendin"]) == 2
+    assert "did you mean 'lending'" in capsys.readouterr().err

@@ -4,6 +4,11 @@ The names below are the public ones. Importing them needs NumPy alone: what trai
 brings JAX in when it is first used.
 """
 
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from sellf import errors
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.fairness import (
     Certificate,
@@ -25,16 +30,60 @@ from sellf.fairness import (
     self_normalised_mean,
 )
 
+if _TYPE_CHECKING:
+    from sellf.agent import Agent, load
+    from sellf.envs.custom import world_from_frame
+    from sellf.envs.world import World
+    from sellf.envs.worlds import make_world
+    from sellf.evaluation import Evaluation, evaluate
+    from sellf.training import train
+
 __version__ = "0.1.0"
 
+_LAZY = {
+    "Agent": "sellf.agent",
+    "Evaluation": "sellf.evaluation",
+    "evaluate": "sellf.evaluation",
+    "load": "sellf.agent",
+    "train": "sellf.training",
+    "World": "sellf.envs.world",
+    "make_world": "sellf.envs.worlds",
+    "world_from_frame": "sellf.envs.custom",
+}
+"""Names that need JAX, and the modules that bring it in when they are first used."""
+
+if "gymnasium" in _sys.modules:
+    from sellf.envs.registration import register as _register
+
+    _register()
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sellf' has no attribute {name!r}")
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("jax") is None:
+        raise ImportError(f"sellf.{name} needs JAX: type `pip install 'sellf[train]'`.")
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
 __all__ = [
+    "Agent",
     "Audit",
     "Audits",
     "Certificate",
     "Counts",
     "Decomposition",
     "Disparity",
+    "Evaluation",
     "UndefinedUtilityWarning",
+    "World",
     "accepted_by_any",
     "accepted_in_pool",
     "audit",
@@ -45,8 +94,14 @@ __all__ = [
     "decompose",
     "disparity",
     "effective_sample_size",
+    "errors",
+    "evaluate",
     "importance_weights",
+    "load",
+    "make_world",
     "renyi",
     "renyi_population",
     "self_normalised_mean",
+    "train",
+    "world_from_frame",
 ]

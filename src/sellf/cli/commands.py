@@ -107,7 +107,18 @@ def audit(
     show(log, options, example=example, json=json)
 
 
-COMMANDS = {"audit": audit, "demo": demo}
+def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
+    """List the worlds: their groups, inputs, cost, dynamics and where the figures come from.
+
+    Args:
+        world: show this one only, with all its inputs and the whole provenance.
+    """
+    from sellf.cli.worlds import show
+
+    show(world)
+
+
+COMMANDS = {"audit": audit, "demo": demo, "worlds": worlds}
 
 
 def run(arguments: Sequence[str]) -> None:

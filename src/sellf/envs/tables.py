@@ -9,6 +9,8 @@ from importlib.resources.abc import Traversable
 import numpy as np
 from numpy.typing import NDArray
 
+from sellf.errors import InputError
+
 _FILES = {
     "fico": "fico.csv",
     "fico_groups": "fico_groups.csv",
@@ -93,7 +95,7 @@ _COMPAS_KEYS = ("race", "sex", "age_class", "priors_class")
 
 def _path(name: str) -> Traversable:
     if name not in _FILES:
-        raise ValueError(f"no table named {name!r}; the tables are {', '.join(_FILES)}")
+        raise InputError(f"no table named {name!r}; the tables are {', '.join(_FILES)}")
     return files("sellf.envs") / "data" / _FILES[name]
 
 

@@ -1,0 +1,186 @@
+"""A trained agent: what decides, what predicts labels, and the world it was made for."""
+
+import json
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from sellf import files
+from sellf.algorithms import catalogue, networks
+from sellf.algorithms.algorithm import Algorithm
+from sellf.envs import saving
+from sellf.envs.world import Chances, World
+from sellf.envs.worlds import WORLDS, make_world
+from sellf.errors import InputError
+from sellf.fairness import Notion
+
+FORMAT = 1
+"""Of saved agents and runs; one more whenever older ones can no longer be read."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A policy for a world, with its label predictor if it has one."""
+
+    world: World
+    algorithm: str
+    notion: Notion
+    config: dict[str, Any]
+    seed: int
+    parameters: Float[Array, " size"]
+    """Of all its networks, flat."""
+    predictor: Float[Array, " size"] | None = None
+    """Parameters of the label predictor."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Of the world, if it was made by name."""
+    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    """The metrics of each iteration of its training."""
+
+    @property
+    def hooks(self) -> Algorithm:
+        """The algorithm itself, as the settings want it."""
+        return catalogue.resolve(self.algorithm, self.config)[0]
+
+    def probability(self, features: Any, group: Any) -> np.ndarray:
+        """Return the chance of acceptance of people.
+
+        Args:
+            features: one row per person, in the order of `world.columns` without the group's.
+            group: the name of each person's group.
+        """
+        x = self._inputs(features, group)
+        stacks = self.hooks.stacks(len(self.world.groups))
+        chance = np.asarray(jax.nn.sigmoid(_forward(stacks, self.parameters, x)[0]))
+        return np.where(chance < self.hooks.reject_below, 0.0, chance)
+
+    def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
+        """Return decisions about people, 1 to accept, drawn with the policy's probabilities.
+
+        Args:
+            features: as for `probability`.
+            group: as for `probability`.
+            seed: the same seed draws the same decisions; by default they differ every time.
+        """
+        chance = self.probability(features, group)
+        return (np.random.default_rng(seed).random(chance.shape) < chance).astype(int)
+
+    def predict_label(self, features: Any, group: Any) -> np.ndarray:
+        """Return the predicted chance of a good label; arguments as for `probability`."""
+        if self.predictor is None or self.hooks.predictor is None:
+            raise InputError(
+                f"{self.algorithm} has no label predictor: train sellf, sellf-semi or sellf-relu."
+            )
+        x = self._inputs(features, group)
+        outputs = _forward((self.hooks.predictor,), jnp.asarray(self.predictor), x)
+        return np.asarray(jax.nn.sigmoid(outputs[0]))
+
+    def _inputs(self, features: Any, group: Any) -> Array:
+        groups = self.world.groups
+        numbers = np.asarray(features, np.float32)
+        wide = self.world.inputs - len(groups)
+        if numbers.ndim != 2 or numbers.shape[1] != wide:
+            raise InputError(
+                f"features has shape {numbers.shape}: give one row per person with the {wide} "
+                f"inputs {', '.join(self.world.columns[:3])}, ... (see world.columns)."
+            )
+        names = [str(name) for name in np.atleast_1d(np.asarray(group))]
+        strange = [name for name in names if name not in groups]
+        if strange:
+            raise InputError(f"group is {strange[0]!r}: it is one of {', '.join(groups)}.")
+        if len(names) != len(numbers):
+            raise InputError(f"features has {len(numbers)} rows, group has {len(names)}.")
+        member = np.array([groups.index(name) for name in names])
+        return jnp.asarray(np.hstack([numbers, np.eye(len(groups), dtype=np.float32)[member]]))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the agent to a folder, whole or not at all; `sellf.load` reads it."""
+        return files.write_folder(Path(path), {"config.json": self.describe(), **self.tensors()})
+
+    def describe(self) -> bytes:
+        """Return what the agent is, as JSON."""
+        named = {
+            "format": FORMAT,
+            "world": self.world.name,
+            "world_settings": self.settings,
+            "world_rules": saving.rules_of(self.world),
+            "algorithm": self.algorithm,
+            "notion": self.notion,
+            "config": self.config,
+            "seed": self.seed,
+        }
+        return json.dumps(named, indent=2).encode()
+
+    def tensors(self) -> dict[str, bytes]:
+        """Return the parameters (and, of a world of one's own, its tables) as files."""
+        arrays = {"parameters": np.asarray(self.parameters)}
+        if self.predictor is not None:
+            arrays["predictor"] = np.asarray(self.predictor)
+        tensors = {"agent.safetensors": files.tensors_to_bytes(arrays)}
+        if self.world.name not in WORLDS:
+            tables = saving.tables_of(self.world)
+            tensors["world.safetensors"] = files.tensors_to_bytes(tables)
+        return tensors
+
+
+def load(path: str | Path) -> Agent:
+    """Read an agent that `Agent.save` or `sellf train --out` wrote; nothing in it can run code."""
+    path = Path(path)
+    config = files.read_json(path / "config.json", FORMAT)
+    if not (path / "agent.safetensors").is_file():
+        raise InputError(
+            f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."
+        )
+    arrays = files.read_tensors(path / "agent.safetensors")
+    world = load_world(path, config)
+    hooks, _ = catalogue.resolve(config["algorithm"], config["config"])
+    stacks = hooks.stacks(len(world.groups))
+    expected = networks.size(stacks, world.inputs)
+    if arrays.get("parameters", np.empty(0)).shape != (expected,):
+        raise InputError(
+            f"{path}: agent.safetensors does not fit {config['algorithm']} on {config['world']}: "
+            f"expected {expected:,} parameters. It may be damaged."
+        )
+    predictor = arrays.get("predictor")
+    return Agent(
+        world=world,
+        algorithm=config["algorithm"],
+        notion=config["notion"],
+        config=config["config"],
+        seed=config["seed"],
+        parameters=jnp.asarray(arrays["parameters"]),
+        predictor=None if predictor is None else jnp.asarray(predictor),
+        settings=config["world_settings"],
+        history=files.read_lines(path / "metrics.jsonl"),
+    )
+
+
+def load_world(path: Path, config: dict[str, Any]) -> World:
+    """Make a saved agent's or run's world again: by name, or from the tables beside it."""
+    if config["world"] in WORLDS:
+        return make_world(config["world"], **config["world_settings"])
+    return saving.restore(config["world_rules"], files.read_tensors(path / "world.safetensors"))
+
+
+def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:
+    """Return the policy of an agent, by profile."""
+    stacks = hooks.stacks(len(world.groups))
+    outputs = networks.by_profile(world, partial(_forward, stacks, parameters))
+    return networks.acceptance(outputs, hooks.reject_below)
+
+
+def predictor_of(hooks: Algorithm, world: World, predictor: Array | None) -> Chances | None:
+    """Return the label predictor of an agent, by profile, if it has one."""
+    if predictor is None or hooks.predictor is None:
+        return None
+    outputs = networks.by_profile(world, partial(_forward, (hooks.predictor,), predictor))
+    return lambda profile: jax.nn.sigmoid(outputs(profile)[0])
+
+
+def _forward(stacks: tuple[networks.Stack, ...], flat: Array, x: Array) -> Array:
+    return networks.forward(stacks, networks.unflatten(stacks, x.shape[-1], flat), x)

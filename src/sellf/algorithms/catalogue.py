@@ -1,0 +1,81 @@
+"""The algorithms by name."""
+
+from typing import Any
+
+from sellf.algorithms import focops as _focops
+from sellf.algorithms import sellf as _sellf
+from sellf.algorithms.algorithm import Algorithm, Extra, Task
+from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.elbert import elbert
+from sellf.algorithms.focops import FOCOPS, focops
+from sellf.algorithms.pocar import pocar, pocar_oracle
+from sellf.algorithms.ppo import ppo
+from sellf.algorithms.predictor import LINEAR
+from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
+from sellf.errors import InputError
+from sellf.fairness.checks import one_of
+
+ALGORITHMS: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        ppo,
+        pocar,
+        pocar_oracle,
+        elbert,
+        focops,
+        sellf,
+        sellf_semi,
+        sellf_relu,
+    )
+}
+
+CHOICES = {
+    "penalty_scale": ("minmax", "none"),
+    "density": ("any", "balance"),
+    "cost": ("accepted", "imputed"),
+}
+
+
+def find(name: str) -> Algorithm:
+    """Return an algorithm by name."""
+    one_of("algorithm", name, tuple(ALGORITHMS))
+    return ALGORITHMS[name]
+
+
+def configure(algorithm: Algorithm, settings: dict[str, Any]) -> PPO:
+    """Return the algorithm's configuration with some settings changed, all of them checked."""
+    known = as_dict(algorithm.config())
+    for name, value in settings.items():
+        if name not in known:
+            one_of(f"setting of {algorithm.name}", name, tuple(known))
+        if name in CHOICES:
+            one_of(name, value, CHOICES[name])
+        elif isinstance(known[name], bool) != isinstance(value, bool):
+            raise InputError(f"{name} is {value!r}: give {type(known[name]).__name__}.")
+        elif isinstance(known[name], int) and not isinstance(value, int):
+            raise InputError(f"{name} is {value!r}: give a whole number.")
+        elif isinstance(known[name], float) and not isinstance(value, int | float):
+            raise InputError(f"{name} is {value!r}: give a number.")
+    exact: dict[str, Any] = {
+        name: float(value) if isinstance(known[name], float) else value
+        for name, value in settings.items()
+    }
+    return algorithm.config(**exact)
+
+
+def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, PPO]:
+    """Return an algorithm by name, as its settings want it, and all of its settings."""
+    algorithm = find(name)
+    config = configure(algorithm, settings)
+    return specialise(algorithm, config), config
+
+
+def specialise(algorithm: Algorithm, config: PPO) -> Algorithm:
+    """Return the algorithm as its settings want it: FOCOPS may have a predictor."""
+    if not isinstance(config, FOCOPS) or config.cost == "accepted":
+        return algorithm
+
+    def start(task: Task, config: FOCOPS, key: Any) -> Extra:
+        return _focops.start(task, config, key) | _sellf.start(LINEAR, task, config, key)
+
+    return _sellf.with_predictor(algorithm, LINEAR)._replace(start=start)

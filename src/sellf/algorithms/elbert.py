@@ -1,0 +1,68 @@
+"""ELBERT (Xu et al. 2024): the squared difference of long-term benefit rates, by the chain rule."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.config import PPO, hyperparameters
+from sellf.algorithms.networks import Stack
+from sellf.algorithms.seen import Seen
+
+
+@hyperparameters
+class ELBERT(PPO):
+    """PPO whose advantage goes against the bias of groups' long-term supply over demand."""
+
+    beta_bias: float = 200.0
+    """beta: weight of the squared bias."""
+    fairness_gamma: float = 0.99
+    """Discount of supply and demand, so that their critics have something to learn."""
+
+
+def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array, Array]:
+    """Return the reward, then each group's supply and demand, within the accepted.
+
+    Qualification and accuracy: of the accepted (demand), those with a good label (supply).
+    Opportunity: of the accepted with a good label, those accepted, which is all of them; as Prop. 1
+    says, there is no bias to be seen.
+    """
+    groups = jnp.arange(len(task.world.groups))
+    mine = seen.group[:, None] == groups[None, :]
+    supply = mine & seen.positive[:, None]
+    demand = supply if task.notion == "opportunity" else mine & seen.action[:, None]
+    parts = [x.astype(jnp.float32) for x in (supply, demand)]
+    gamma = jnp.full(2 * groups.shape[0], config.fairness_gamma)
+    first = jnp.asarray(config.gamma, jnp.float32)[None]
+    return jnp.concatenate([seen.reward[:, None], *parts], 1), jnp.concatenate([first, gamma])
+
+
+def squared_bias(supply: Float[Array, " groups"], demand: Float[Array, " groups"]) -> Array:
+    """Return (max - min)^2 of supply over demand; two groups: the square of their difference."""
+    rate = supply / jnp.maximum(demand, 1e-6)
+    return (jnp.max(rate) - jnp.min(rate)) ** 2
+
+
+def weigh(
+    task: Task, config: ELBERT, extra: Extra, seen: Seen, critique: Critique
+) -> tuple[Extra, Fields]:
+    """Return A - beta d(bias^2), the bias's derivative along supply's and demand's advantages."""
+    groups = len(task.world.groups)
+    total = jnp.mean(critique.target, axis=0)
+    supply, demand = total[1 : 1 + groups], total[1 + groups :]
+    slopes = jax.grad(squared_bias, argnums=(0, 1))(supply, demand)
+    change = critique.advantage[:, 1:] @ jnp.concatenate(slopes)
+    return extra, {"advantage": critique.advantage[:, 0] - config.beta_bias * change}
+
+
+elbert = Algorithm(
+    "elbert",
+    ELBERT,
+    "against the bias of long-term benefit rates among the accepted",
+    stacks=lambda groups: (
+        Stack(gains=(0.01,)),
+        Stack(gains=(1.0,) * (1 + 2 * groups), hidden=(256, 128), activation="relu"),
+    ),
+    signals=signals,
+    weigh=weigh,
+)

@@ -1,0 +1,107 @@
+"""FOCOPS (Zhang et al. 2020): the best policy nearby within a limit on long-term cost."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from sellf.algorithms import losses
+from sellf.algorithms.advantages import standardised
+from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.config import PPO, hyperparameters
+from sellf.algorithms.networks import Stack
+from sellf.algorithms.predictor import PredictorConfig
+from sellf.algorithms.seen import Seen
+
+
+@hyperparameters
+class FOCOPS(PredictorConfig, PPO):
+    """A constrained policy step whose cost is the disparity."""
+
+    learning_rate: float = 5e-4
+    """Step size of Adam for the policy and both critics."""
+    gradient_norm: float = 40.0
+    """Gradients are scaled down to this norm."""
+    temperature: float = 1.5
+    """lambda: how much advantage a divergence from the old policy must bring."""
+    trust: float = 0.02
+    """eta: people whose decision has moved further than this no longer count; epochs end there."""
+    nu_max: float = 2.0
+    """The largest value of the dual variable nu."""
+    nu_rate: float = 0.01
+    """Step size of nu."""
+    limit: float = 10.0
+    """The discounted cost that is tolerated."""
+    cost_gamma: float = 0.99
+    """Discount of the cost."""
+    decay: float = 1e-3
+    """Weight of the critics' squared parameters."""
+    cost: str = "accepted"
+    """Which disparity is the cost: "accepted" (Sec. 5), or "imputed" (the appendix)."""
+
+
+def start(task: Task, config: FOCOPS, key: Key[Array, ""]) -> Extra:
+    """Keep the dual variable."""
+    return {"nu": jnp.zeros(())}
+
+
+def signals(task: Task, config: FOCOPS, extra: Extra, seen: Seen) -> tuple[Array, Array]:
+    """Return the reward and the cost, the disparity after each decision."""
+    gammas = [jnp.asarray(gamma, jnp.float32) for gamma in (config.gamma, config.cost_gamma)]
+    return jnp.stack([seen.reward, seen.disparity], axis=1), jnp.stack(gammas)
+
+
+def dual(nu: Array, cost: Array, config: FOCOPS) -> Float[Array, ""]:
+    """Return nu after a step towards the constraint, within [0, nu_max]."""
+    return jnp.clip(nu + config.nu_rate * (cost - config.limit), 0.0, config.nu_max)
+
+
+def weigh(
+    task: Task, config: FOCOPS, extra: Extra, seen: Seen, critique: Critique
+) -> tuple[Extra, Fields]:
+    """Move nu by the cost of the rollout, and weigh reward against cost."""
+    cost = jnp.mean(critique.target[:, 1])
+    nu = dual(extra["nu"], cost, config)
+    columns = {
+        "advantage": standardised(critique.advantage[:, 0]),
+        "cost_advantage": critique.advantage[:, 1] - jnp.mean(critique.advantage[:, 1]),
+        "nu": jnp.full(seen.reward.shape, nu),
+    }
+    return extra | {"nu": nu, "cost": cost}, columns
+
+
+def loss(
+    config: FOCOPS, layers: list[list[Array]], outputs: Array, fields: Fields, figures: Fields
+) -> Float[Array, ""]:
+    """Return the policy's loss and both critics', with the critics' decay."""
+    log_ratio = losses.log_probability(outputs[0], fields["action"]) - fields["log_probability"]
+    policy = losses.focops(
+        losses.divergence(outputs[0], fields["old_logit"]),
+        log_ratio,
+        fields["advantage"],
+        fields["cost_advantage"],
+        fields["nu"][0],
+        jnp.asarray(config.temperature),
+        jnp.asarray(config.trust),
+    )
+    critics = [losses.squared_error(outputs[i], fields["target"][:, i - 1]) for i in (1, 2)]
+    squares = sum(jnp.sum(leaf[1:] ** 2) for leaf in layers[0])
+    return policy + critics[0] + critics[1] + config.decay * squares
+
+
+def trust(config: Any) -> Array:
+    """Return the divergence past which no further epoch follows."""
+    return jnp.asarray(config.trust)
+
+
+focops = Algorithm(
+    "focops",
+    FOCOPS,
+    "a constrained policy whose cost is the disparity among the accepted",
+    stacks=lambda groups: (Stack(gains=(0.01, 1.0, 1.0)),),
+    start=start,
+    signals=signals,
+    weigh=weigh,
+    loss=loss,
+    stop_at=trust,
+)

@@ -1,0 +1,84 @@
+"""The losses, each a small function that a test calls with a handful of numbers."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+
+def log_probability(logit: Float[Array, "*n"], action: Bool[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return the log-probability of a decision, accepting with probability sigmoid(logit)."""
+    return -jax.nn.softplus(jnp.where(action, -logit, logit))
+
+
+def entropy(logit: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return the entropy of a decision."""
+    chance = jax.nn.sigmoid(logit)
+    return jax.nn.softplus(logit) - chance * logit
+
+
+def divergence(logit: Float[Array, "*n"], old_logit: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return KL(new || old) of the decision about a person."""
+    chance = jax.nn.sigmoid(logit)
+    return chance * (logit - old_logit) - jax.nn.softplus(logit) + jax.nn.softplus(old_logit)
+
+
+def clipped_surrogate(
+    log_ratio: Float[Array, " batch"], advantage: Float[Array, " batch"], clip: Float[Array, ""]
+) -> Float[Array, ""]:
+    """Return PPO's policy loss, -E[min(ratio A, clip(ratio) A)]."""
+    ratio = jnp.exp(log_ratio)
+    held = jnp.clip(ratio, 1 - clip, 1 + clip)
+    return -jnp.mean(jnp.minimum(ratio * advantage, held * advantage))
+
+
+def squared_error(
+    value: Float[Array, " batch"], target: Float[Array, " batch"]
+) -> Float[Array, ""]:
+    """Return the value loss, as in Stable-Baselines3 by default: not clipped."""
+    return jnp.mean((value - target) ** 2)
+
+
+def focops(
+    kl: Float[Array, " batch"],
+    log_ratio: Float[Array, " batch"],
+    advantage: Float[Array, " batch"],
+    cost_advantage: Float[Array, " batch"],
+    nu: Float[Array, ""],
+    lam: Float[Array, ""],
+    eta: Float[Array, ""],
+) -> Float[Array, ""]:
+    """Return FOCOPS's policy loss, E[(KL - ratio (A - nu A_cost) / lambda) 1[KL <= eta]]."""
+    gain = jnp.exp(log_ratio) * (advantage - nu * cost_advantage) / lam
+    near = jax.lax.stop_gradient(kl <= eta)
+    return jnp.mean(jnp.where(near, kl - gain, 0.0))
+
+
+def renyi_penalty(
+    chance: Float[Array, " batch"],
+    accepted_before: Float[Array, " batch"],
+    group: Int[Array, " batch"],
+    scale: Float[Array, " groups"],
+) -> Float[Array, ""]:
+    """Return L_Renyi (Eq. 5): how far the rejected are from those accepted before.
+
+    sum_g c_g E[(1 - pi)^2 / P | g] / sum_g c_g, over the people of a minibatch; `scale` is c_g, the
+    group's a / r (opportunity: a / (r phi~)).
+    """
+    member = (group[:, None] == jnp.arange(scale.shape[0])[None, :]).astype(jnp.float32)
+    term = (1 - chance) ** 2 / accepted_before
+    mean = (term @ member) / jnp.maximum(jnp.sum(member, axis=0), 1.0)
+    return jnp.sum(scale * mean) / jnp.sum(scale)
+
+
+def weighted_cross_entropy(
+    logit: Float[Array, " batch"],
+    label: Bool[Array, " batch"],
+    weight: Float[Array, " batch"],
+    group: Int[Array, " batch"],
+    groups: int,
+) -> Float[Array, ""]:
+    """Return the predictor's loss: per group sum(w l) / sum(w), added up over the groups."""
+    member = (group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
+    each = weight * -log_probability(logit, label)
+    total, norm = each @ member, weight @ member
+    return jnp.sum(total / jnp.where(norm > 0, norm, 1.0))

@@ -1,0 +1,136 @@
+"""Small networks, many at once: all of an algorithm's networks in a few batched products.
+
+Parameters live in one flat vector, so that Adam is one fused pass over it; `unflatten` cuts it
+into layers. Networks of one shape (an actor and its critic, say) are a *stack*, computed together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+
+from sellf.envs.world import Chances, World, observe
+
+SMALL = 4096
+"""Worlds of at most this many profiles have their policy tabulated; others compute it on demand."""
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Networks of one shape, each with one output."""
+
+    gains: tuple[float, ...]
+    """Per network, the scale of its last layer at the start (0.01 for a policy, 1 for a value)."""
+    hidden: tuple[int, ...] = (64, 64)
+    activation: str = "tanh"
+
+    def shapes(self, inputs: int) -> list[tuple[int, ...]]:
+        """Return the shapes of weights and biases, layer by layer."""
+        sizes = (inputs, *self.hidden, 1)
+        layers = pairwise(sizes)
+        count = len(self.gains)
+        return [shape for i, o in layers for shape in ((count, i, o), (count, 1, o))]
+
+
+Layers = list[list[Array]]
+"""Per stack, its weights and biases in turn."""
+
+
+def size(stacks: tuple[Stack, ...], inputs: int) -> int:
+    """Return how many parameters there are."""
+    return sum(prod(shape) for stack in stacks for shape in stack.shapes(inputs))
+
+
+def init(stacks: tuple[Stack, ...], inputs: int, key: Key[Array, ""]) -> Float[Array, " size"]:
+    """Return orthogonal weights (gain sqrt 2 in hidden layers) and zero biases, flat."""
+    parts: list[Array] = []
+    orthogonal = jax.nn.initializers.orthogonal()
+    for stack in stacks:
+        shapes = stack.shapes(inputs)
+        for number, shape in enumerate(shapes):
+            key, key_layer = jax.random.split(key)
+            if number % 2:
+                parts.append(jnp.zeros(prod(shape)))
+                continue
+            last = number == len(shapes) - 2
+            gains = jnp.asarray(stack.gains if last else [np.sqrt(2.0)] * shape[0], jnp.float32)
+            keys = jax.random.split(key_layer, shape[0])
+            weights = jax.vmap(lambda k, s=shape[1:]: orthogonal(k, s, jnp.float32))(keys)
+            parts.append((gains[:, None, None] * weights).ravel())
+    return jnp.concatenate(parts)
+
+
+def unflatten(
+    stacks: tuple[Stack, ...], inputs: int, flat: Float[Array, " size"]
+) -> list[list[Array]]:
+    """Cut the flat vector into layers."""
+    layers: list[list[Array]] = []
+    start = 0
+    for stack in stacks:
+        own: list[Array] = []
+        for shape in stack.shapes(inputs):
+            own.append(flat[start : start + prod(shape)].reshape(shape))
+            start += prod(shape)
+        layers.append(own)
+    return layers
+
+
+def flatten(layers: list[list[Array]]) -> Float[Array, " size"]:
+    """Join layers into one vector."""
+    return jnp.concatenate([leaf.ravel() for own in layers for leaf in own])
+
+
+def forward(
+    stacks: tuple[Stack, ...], layers: list[list[Array]], x: Float[Array, "rows inputs"]
+) -> Float[Array, "networks rows"]:
+    """Return the outputs of all networks for all rows."""
+    outputs: list[Array] = []
+    for stack, own in zip(stacks, layers, strict=True):
+        act = ACTIVATIONS[stack.activation]
+        h = jnp.einsum("ri,nio->nro", x, own[0]) + own[1]
+        for weights, bias in zip(own[2::2], own[3::2], strict=True):
+            h = jnp.einsum("nri,nio->nro", act(h), weights) + bias
+        outputs.append(h[..., 0])
+    return jnp.concatenate(outputs) if len(outputs) > 1 else outputs[0]
+
+
+def by_profile(world: World, value: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return a network's value as a function of profiles.
+
+    Args:
+        world: whose profiles.
+        value: from observations (rows, inputs) to (networks, rows).
+
+    In a small world everything is computed once and then looked up. The result has the networks
+    as its leading axis.
+    """
+    if world.profiles <= SMALL:
+        table = value(observe(world, jnp.arange(world.profiles)))
+        return lambda profile: table[:, profile]
+
+    def on_demand(profile: Int[Array, "*n"]) -> Array:
+        rows = observe(world, profile.reshape(-1))
+        result = value(rows)
+        return result.reshape(result.shape[0], *profile.shape)
+
+    return on_demand
+
+
+def acceptance(outputs: Callable[[Array], Array], least: float = 0.0) -> Chances:
+    """Return the policy: the sigmoid of the first network, cut off below `least`.
+
+    A semi-stochastic policy rejects for certain whoever it would accept with less than `least`.
+    """
+
+    def accept(profile: Array) -> Array:
+        chance = jax.nn.sigmoid(outputs(profile)[0])
+        return jnp.where(chance < least, 0.0, chance) if least else chance
+
+    return accept

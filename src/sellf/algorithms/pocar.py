@@ -1,0 +1,55 @@
+"""POCAR (Yu et al. 2022): the advantage is lowered while, and as, the disparity is too high."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sellf.algorithms.advantages import regularised
+from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.config import PPO, hyperparameters
+from sellf.algorithms.seen import Seen
+
+
+@hyperparameters
+class POCAR(PPO):
+    """PPO whose advantage is penalised by the disparity and by its increase."""
+
+    beta_disparity: float = 5.0
+    """beta_1: weight of the disparity above omega."""
+    beta_increase: float = 2.0
+    """beta_2: weight of a decision's increase of a disparity above omega."""
+    omega: float = 0.05
+    """The disparity that is tolerated."""
+    penalty_scale: str = "minmax"
+    """"minmax" or "none": see `advantages.regularised`."""
+
+
+def weigh(
+    task: Task, config: POCAR, extra: Extra, seen: Seen, critique: Critique
+) -> tuple[Extra, Fields]:
+    """Return the penalties of every decision (App. "Experimental Setting", POCAR)."""
+    now = seen.disparity
+    # A new episode has a window of its own: what changes there is not the last decision's doing.
+    over = seen.terminated | seen.truncated
+    later = jnp.where(over, now, jnp.concatenate([now[1:], now[-1:]]))
+    excess = jnp.minimum(0.0, config.omega - now)
+    increase = jnp.where(now > config.omega, jnp.minimum(0.0, now - later), 0.0)
+    penalties = jnp.stack([excess, increase], axis=1)
+    return extra, {"advantage": critique.advantage[:, 0], "penalties": penalties}
+
+
+def advantage(config: POCAR, fields: Fields) -> Float[Array, " batch"]:
+    """Return the penalised advantage of a minibatch."""
+    betas = jnp.stack([jnp.asarray(config.beta_disparity), jnp.asarray(config.beta_increase)])
+    return regularised(fields["advantage"], fields["penalties"], betas, config.penalty_scale)
+
+
+pocar = Algorithm(
+    "pocar",
+    POCAR,
+    "penalised by the disparity among the accepted",
+    weigh=weigh,
+    advantage=advantage,
+)
+pocar_oracle = pocar._replace(
+    name="pocar-oracle", summary="penalised by the true disparity: knows hidden labels", view="true"
+)

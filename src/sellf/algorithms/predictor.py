@@ -1,0 +1,245 @@
+"""The label predictor: trained on the accepted, weighted to stand for the rejected (Sec. 3.2, 4).
+
+It keeps every accepted person so far, and every policy so far, since the weight of an accepted
+person is how likely they were to be rejected now against how likely they were to be accepted
+earlier.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from sellf.algorithms import losses, networks
+from sellf.algorithms.algorithm import Fields, Task
+from sellf.algorithms.config import hyperparameters
+from sellf.algorithms.networks import Stack
+from sellf.algorithms.seen import Seen
+from sellf.envs.world import Chances, observe
+from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean
+
+LINEAR = Stack(gains=(1.0,), hidden=())
+RELU = Stack(gains=(1.0,), hidden=(64, 64), activation="relu")
+
+
+@hyperparameters
+class PredictorConfig:
+    """How the label predictor learns."""
+
+    predictor_rate: float = 1e-2
+    """Step size of Adam for the predictor."""
+    predictor_decay: float = 0.95
+    """What its step size is multiplied with at every iteration."""
+    predictor_steps: int = 25
+    """Gradient steps an iteration."""
+    predictor_batch: int = 64
+    """People per gradient step."""
+    memory: int = 300_000
+    """How many accepted people are remembered."""
+    earlier_policies: int = 10
+    """How many earlier policies, drawn anew each iteration, the weights look back on."""
+    density: str = "any"
+    """Density of the accepted: "any" (accepted by any of the policies: the paper's) or "balance"
+    (their mean: right for people pooled over iterations, who met one policy each)."""
+    weighted: bool = True
+    """Whether accepted people are weighted to stand for the rejected."""
+
+
+class Predictor(NamedTuple):
+    """The predictor, and what it learns from."""
+
+    parameters: Float[Array, " size"]
+    first: Float[Array, " size"]
+    second: Float[Array, " size"]
+    profile: Int[Array, " memory"]
+    """Accepted people, the newest in place of the oldest ..."""
+    label: Bool[Array, " memory"]
+    """... and how they turned out."""
+    accepted: Int[Array, ""]
+    """How many there have been."""
+    policies: Float[Array, "iterations entry"]
+    """The policy of each iteration: its probabilities in a small world, else its parameters."""
+    iteration: Int[Array, ""]
+
+
+def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predictor:
+    """Return a predictor that has seen nobody yet."""
+    world = task.world
+    parameters = networks.init((stack,), world.inputs, key)
+    small = world.profiles <= networks.SMALL
+    entry = world.profiles if small else networks.size((_actor(),), world.inputs)
+    return Predictor(
+        parameters,
+        jnp.zeros_like(parameters),
+        jnp.zeros_like(parameters),
+        jnp.zeros(config.memory, jnp.int32),
+        jnp.zeros(config.memory, jnp.bool_),
+        jnp.zeros((), jnp.int32),
+        jnp.zeros((task.iterations, entry)),
+        jnp.zeros((), jnp.int32),
+    )
+
+
+def chances(stack: Stack, task: Task, predictor: Predictor) -> Chances:
+    """Return phi(x, z), the predicted chance of a good label, by profile."""
+    outputs = networks.by_profile(task.world, partial(_forward, (stack,), predictor.parameters))
+    return lambda profile: jax.nn.sigmoid(outputs(profile)[0])
+
+
+def learn(
+    stack: Stack,
+    task: Task,
+    config: Any,
+    predictor: Predictor,
+    seen: Seen,
+    policy: Callable[[Array], Array],
+    parameters: Float[Array, " size"],
+    key: Key[Array, ""],
+) -> tuple[Predictor, Fields]:
+    """Remember the accepted and the policy, and take the predictor's steps.
+
+    Args:
+        stack: the predictor's shape.
+        task: what is being learned.
+        config: with a `PredictorConfig`'s fields.
+        predictor: as it was.
+        seen: the rollout.
+        policy: the logit of acceptance, by profile, of the policy that decided.
+        parameters: all networks of that policy.
+        key: of what is drawn.
+
+    Returns:
+        The predictor, and for every decision of the rollout the chance of having been accepted
+        before (`each_accepted_before`).
+    """
+    key_policies, key_people = jax.random.split(key)
+    predictor = _remember(task, predictor, seen, policy, parameters)
+    before = _accepted_before(task, config, predictor, key_policies)
+    shape = (config.predictor_steps, config.predictor_batch)
+    known = jnp.minimum(predictor.accepted, config.memory)
+    drawn = jax.random.randint(key_people, shape, 0, jnp.maximum(known, 1))
+    profile, label = predictor.profile[drawn], predictor.label[drawn]
+    weight = jnp.ones(shape)
+    if config.weighted:
+        weight = jax.nn.sigmoid(-policy(profile)) / before(profile)
+    rate = config.predictor_rate * config.predictor_decay ** predictor.iteration.astype(jnp.float32)
+    taken = predictor.iteration * config.predictor_steps
+    groups = len(task.world.groups)
+
+    def step(carry: tuple[Array, ...], batch: tuple[Array, ...]) -> tuple[Any, Array]:
+        flat, first, second, number = carry
+        people, outcome, weights = batch
+
+        def loss_of(flat: Array) -> Array:
+            logit = _forward((stack,), flat, observe(task.world, people))[0]
+            group = task.world.group[people]
+            return losses.weighted_cross_entropy(logit, outcome, weights, group, groups)
+
+        loss, gradient = jax.value_and_grad(loss_of)(flat)
+        number = number + 1
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient * gradient
+        count = number.astype(jnp.float32)
+        size = rate / (1 - 0.9**count)
+        spread = jnp.sqrt(second / (1 - 0.999**count)) + 1e-8
+        return (flat - size * first / spread, first, second, number), loss
+
+    begin = (predictor.parameters, predictor.first, predictor.second, taken)
+    (flat, first, second, _), loss = jax.lax.scan(step, begin, (profile, label, weight))
+    # Nobody accepted yet: there is nothing to learn from.
+    ready = known > 0
+    predictor = predictor._replace(
+        parameters=jnp.where(ready, flat, predictor.parameters),
+        first=jnp.where(ready, first, predictor.first),
+        second=jnp.where(ready, second, predictor.second),
+        iteration=predictor.iteration + 1,
+    )
+    return predictor, {
+        "each_accepted_before": before(seen.profile),
+        "predictor_loss": loss[-1],
+        "largest_weight": jnp.max(weight),
+    }
+
+
+def renyi_scale(task: Task, seen: Seen, before: Float[Array, " steps"]) -> Float[Array, " groups"]:
+    """Return c_g = a / r of each group, for opportunity a / (r phi~): its weight in L_Renyi."""
+    groups = len(task.world.groups)
+    accepted = group_mean(before, seen.group, groups)
+    rejected = group_mean(1.0 - seen.action.astype(jnp.float32), seen.group, groups)
+    scale = accepted / jnp.maximum(rejected, 1 / seen.action.shape[0])
+    if task.notion == "opportunity":
+        positive = seen.last.accepted_positive + seen.last.rejected_positive
+        scale = scale / jnp.maximum(positive / jnp.maximum(seen.last.people, 1.0), 1e-3)
+    return jnp.where(jnp.isnan(scale), 0.0, scale)  # nobody of the group came
+
+
+def _remember(
+    task: Task,
+    predictor: Predictor,
+    seen: Seen,
+    policy: Callable[[Array], Array],
+    parameters: Array,
+) -> Predictor:
+    size = predictor.profile.shape[0]
+    number = jnp.cumsum(seen.action.astype(jnp.int32))
+    place = jnp.where(seen.action, (predictor.accepted + number - 1) % size, size)
+    entry = (
+        jax.nn.sigmoid(policy(jnp.arange(task.world.profiles)))
+        if task.world.profiles <= networks.SMALL
+        else _actor_of(task, parameters)
+    )
+    return predictor._replace(
+        profile=predictor.profile.at[place].set(seen.profile, mode="drop"),
+        label=predictor.label.at[place].set(seen.positive, mode="drop"),
+        accepted=predictor.accepted + number[-1],
+        policies=jax.lax.dynamic_update_index_in_dim(
+            predictor.policies, entry, predictor.iteration, 0
+        ),
+    )
+
+
+def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Array, ""]) -> Chances:
+    """Return the chance of acceptance by some of the policies so far, by profile."""
+    iterations = predictor.policies.shape[0]
+    kept = min(config.earlier_policies, iterations)
+    known = jnp.arange(iterations) <= predictor.iteration
+    luck = jnp.where(known, jax.random.uniform(key, (iterations,)), -1.0)
+    rank, chosen = jax.lax.top_k(luck, kept)
+    entries, real = predictor.policies[chosen], rank >= 0
+
+    def pooled(each: Array) -> Array:
+        there = real.reshape(-1, *(1,) * (each.ndim - 1))
+        if config.density == "balance":
+            chance = accepted_in_pool(each, real.astype(jnp.float32))
+        else:
+            chance = accepted_by_any(jnp.where(there, each, 0.0))
+        return jnp.maximum(chance, 1e-6)
+
+    if task.world.profiles <= networks.SMALL:
+        table = pooled(entries)
+        return lambda profile: table[profile]
+
+    def on_demand(profile: Array) -> Array:
+        x = observe(task.world, profile.reshape(-1))
+        forward = jax.vmap(lambda flat: _forward((_actor(),), flat, x)[0])
+        each = jax.nn.sigmoid(forward(entries))
+        return pooled(each).reshape(profile.shape)
+
+    return on_demand
+
+
+def _actor() -> Stack:
+    return Stack(gains=(0.01,))
+
+
+def _actor_of(task: Task, parameters: Array) -> Float[Array, " entry"]:
+    """Return the policy's own parameters: the first network of the first stack."""
+    layers = networks.unflatten((Stack(gains=(0.01, 1.0)),), task.world.inputs, parameters)
+    return networks.flatten([[leaf[:1] for leaf in layers[0]]])
+
+
+def _forward(stacks: tuple[Stack, ...], flat: Array, x: Array) -> Array:
+    return networks.forward(stacks, networks.unflatten(stacks, x.shape[-1], flat), x)

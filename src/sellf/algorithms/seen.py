@@ -1,0 +1,59 @@
+"""What an algorithm may see of a rollout.
+
+The rollout holds everyone's label. `see` is where the rejected people's labels end: the type that
+it returns has no place for them, and the disparity it holds is the one of the algorithm's own
+view. Only the oracle baseline has the view "true".
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from sellf.envs import window as windows
+from sellf.envs.world import Step, World
+from sellf.fairness import Counts, Notion, View, spread, utility
+
+
+class Seen(NamedTuple):
+    """A rollout as the decision-maker knows it."""
+
+    profile: Int[Array, " steps"]
+    moved: Int[Array, " steps"]
+    """The person after the decision: features are always seen."""
+    group: Int[Array, " steps"]
+    action: Bool[Array, " steps"]
+    positive: Bool[Array, " steps"]
+    """Accepted, and the label was good: AY, which is all that is seen of labels."""
+    reward: Float[Array, " steps"]
+    terminated: Bool[Array, " steps"]
+    truncated: Bool[Array, " steps"]
+    disparity: Float[Array, " steps"]
+    """|Delta_t| in the algorithm's view; 0 where it is not defined (Delta_{t+1} for qualification,
+    whose window counts people after the decision)."""
+    last: Counts
+    """The counts at the end of the rollout, in the algorithm's view, per group."""
+
+
+def disparities(
+    histogram: Int[Array, "*n kinds"], notion: Notion, view: View
+) -> Float[Array, "*n"]:
+    """Return the window's disparity, 0 where too few groups have a utility."""
+    gap = spread(utility(notion, windows.counts(histogram, view)))
+    return jnp.where(jnp.isnan(gap), 0.0, gap)
+
+
+def see(world: World, steps: Step, notion: Notion, view: View) -> Seen:
+    """Return what an algorithm with this view may see of a rollout."""
+    return Seen(
+        profile=steps.profile,
+        moved=steps.outcome.moved,
+        group=world.group[steps.profile],
+        action=steps.outcome.action,
+        positive=steps.outcome.action & steps.outcome.label,
+        reward=steps.reward,
+        terminated=steps.terminated,
+        truncated=steps.truncated,
+        disparity=disparities(steps.histogram, notion, view),
+        last=windows.counts(steps.histogram[-1], view),
+    )

@@ -1,0 +1,107 @@
+"""SELLF (Sec. 4): penalised by the imputed disparity, and kept near the people it has labels of."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from sellf.algorithms import losses
+from sellf.algorithms import predictor as predictors
+from sellf.algorithms.advantages import regularised
+from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.config import PPO, hyperparameters
+from sellf.algorithms.networks import Stack
+from sellf.algorithms.predictor import PredictorConfig
+from sellf.algorithms.seen import Seen
+from sellf.envs.world import Chances
+
+
+@hyperparameters
+class SELLF(PredictorConfig, PPO):
+    """PPO penalised by the imputed disparity, whose policy stays near its past."""
+
+    beta_disparity: float = 10.0
+    """beta_1: weight of the disparity penalty on the advantage."""
+    beta_renyi: float = 0.01
+    """beta_2: weight of the Renyi divergence between rejected and accepted people (Eq. 5)."""
+    omega: float = 0.05
+    """The true disparity that is tolerated; the imputed one is held below half of it."""
+    penalty_scale: str = "minmax"
+    """"minmax" or "none": see `advantages.regularised`."""
+
+
+def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Extra:
+    """Keep a predictor."""
+    return {"predictor": predictors.start(stack, task, config, key)}
+
+
+def predict(stack: Stack, task: Task, config: Any, extra: Extra) -> Chances:
+    """Predict with it."""
+    return predictors.chances(stack, task, extra["predictor"])
+
+
+def learn(
+    stack: Stack, task: Task, config: Any, extra: Extra, seen: Seen, policy: Any, key: Array
+) -> tuple[Extra, Fields]:
+    """Train the predictor, and find out what the Renyi term needs."""
+    predictor, figures = predictors.learn(
+        stack, task, config, extra["predictor"], seen, policy.logit, policy.parameters, key
+    )
+    figures["renyi_scale"] = predictors.renyi_scale(task, seen, figures["each_accepted_before"])
+    return extra | {"predictor": predictor}, figures
+
+
+def weigh(
+    task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique
+) -> tuple[Extra, Fields]:
+    """Return the penalty of every decision, min(0, omega / 2 - |imputed disparity|)."""
+    excess = jnp.minimum(0.0, config.omega / 2 - seen.disparity)
+    return extra, {"advantage": critique.advantage[:, 0], "penalties": excess[:, None]}
+
+
+def advantage(config: SELLF, fields: Fields) -> Float[Array, " batch"]:
+    """Return the penalised advantage of a minibatch."""
+    betas = jnp.asarray(config.beta_disparity)[None]
+    return regularised(fields["advantage"], fields["penalties"], betas, config.penalty_scale)
+
+
+def penalty(config: SELLF, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
+    """Return beta_2 L_Renyi of a minibatch."""
+    chance = jax.nn.sigmoid(logit)
+    term = losses.renyi_penalty(
+        chance, fields["each_accepted_before"], fields["group"], figures["renyi_scale"]
+    )
+    return config.beta_renyi * term
+
+
+def with_predictor(algorithm: Algorithm, stack: Stack) -> Algorithm:
+    """Return an algorithm that sees the disparity with a predictor's labels filled in."""
+    return algorithm._replace(
+        view="imputed",
+        predictor=stack,
+        waits=True,
+        start=partial(start, stack),
+        predict=partial(predict, stack),
+        learn=partial(learn, stack),
+    )
+
+
+_sellf = Algorithm(
+    "sellf",
+    SELLF,
+    "penalised by the imputed disparity; a linear predictor",
+    weigh=weigh,
+    advantage=advantage,
+    penalty=penalty,
+)
+sellf = with_predictor(_sellf, predictors.LINEAR)
+sellf_semi = sellf._replace(
+    name="sellf-semi",
+    summary="rejects for certain below 0.25: overlap fails there, and the theory with it",
+    reject_below=0.25,
+)
+sellf_relu = with_predictor(_sellf, predictors.RELU)._replace(
+    name="sellf-relu", summary="as sellf; the predictor a network of two hidden layers"
+)

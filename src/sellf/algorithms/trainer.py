@@ -1,0 +1,227 @@
+"""One iteration of training as one compiled function: TrainState -> (TrainState, Metrics)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from sellf.algorithms import losses, networks
+from sellf.algorithms.advantages import gae
+from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task, ppo_loss
+from sellf.algorithms.config import PPO
+from sellf.algorithms.seen import disparities, see
+from sellf.envs import world as worlds
+from sellf.envs.rollout import rollout
+from sellf.envs.world import State, Step, World
+from sellf.fairness import VIEWS
+
+BETA1, BETA2 = 0.9, 0.999
+
+
+class Learner(NamedTuple):
+    """The networks' parameters and Adam's moments, each one flat vector."""
+
+    parameters: Float[Array, " size"]
+    first: Float[Array, " size"]
+    second: Float[Array, " size"]
+    steps: Int[Array, ""]
+
+
+class TrainState(NamedTuple):
+    """All that training goes on from."""
+
+    key: Key[Array, ""]
+    iteration: Int[Array, ""]
+    world: State
+    learner: Learner
+    extra: Extra
+
+
+class Policy(NamedTuple):
+    """The policy that decided in a rollout."""
+
+    logit: Callable[[Array], Array]
+    """By profile."""
+    parameters: Float[Array, " size"]
+    """Of all networks."""
+
+
+Metrics = dict[str, Array]
+
+
+def init(algorithm: Algorithm, task: Task, config: PPO, key: Key[Array, ""]) -> TrainState:
+    """Return where training starts."""
+    key, key_world, key_networks, key_extra = jax.random.split(key, 4)
+    stacks = algorithm.stacks(len(task.world.groups))
+    parameters = networks.init(stacks, task.world.inputs, key_networks)
+    return TrainState(
+        key=key,
+        iteration=jnp.zeros((), jnp.int32),
+        world=worlds.reset(task.world, key_world),
+        learner=Learner(
+            parameters,
+            jnp.zeros_like(parameters),
+            jnp.zeros_like(parameters),
+            jnp.zeros((), jnp.int32),
+        ),
+        extra=algorithm.start(task, config, key_extra),
+    )
+
+
+def iterate(
+    algorithm: Algorithm, task: Task, config: PPO, state: TrainState
+) -> tuple[TrainState, Metrics]:
+    """Collect decisions, learn from them, and tell how it went."""
+    world = task.world
+    key, key_rollout, key_learn, key_order = jax.random.split(state.key, 4)
+    stacks = algorithm.stacks(len(world.groups))
+    outputs = networks.by_profile(world, partial(_forward, stacks, state.learner.parameters))
+    accept = networks.acceptance(outputs, algorithm.reject_below)
+    predict = algorithm.predict(task, config, state.extra)
+    world_state, steps = rollout(
+        world, key_rollout, state.world, config.rollout, accept, task.notion, predict
+    )
+    seen = see(world, steps, task.notion, algorithm.view)
+    policy = Policy(lambda profile: outputs(profile)[0], state.learner.parameters)
+    extra, figures = algorithm.learn(task, config, state.extra, seen, policy, key_learn)
+
+    before, after = outputs(steps.profile), outputs(steps.following)
+    signal, gamma = algorithm.signals(task, config, extra, seen)
+    advantage = gae(
+        signal,
+        before[1:].T,
+        after[1:].T,
+        seen.terminated,
+        seen.truncated,
+        gamma,
+        jnp.asarray(config.gae_lambda, jnp.float32),
+    )
+    critique = Critique(advantage, advantage + before[1:].T, before[1:].T)
+    extra, fields = algorithm.weigh(task, config, extra, seen, critique)
+    per_decision = {name: figures.pop(name) for name in list(figures) if name.startswith("each_")}
+    fields |= per_decision | {
+        "profile": seen.profile,
+        "group": seen.group,
+        "action": seen.action,
+        "old_logit": before[0],
+        "log_probability": losses.log_probability(before[0], seen.action),
+        "target": critique.target,
+    }
+    learner, loss = improve(algorithm, world, config, state.learner, fields, figures, key_order)
+    if algorithm.waits:
+        first = state.iteration == 0
+        learner = jax.tree.map(lambda new, old: jnp.where(first, old, new), learner, state.learner)
+    metrics = measure(task, steps, accept) | {"loss": loss} | _scalars(figures) | _scalars(extra)
+    following = TrainState(key, state.iteration + 1, world_state, learner, extra)
+    return following, metrics
+
+
+def improve(
+    algorithm: Algorithm,
+    world: World,
+    config: PPO,
+    learner: Learner,
+    fields: Fields,
+    figures: Fields,
+    key: Key[Array, ""],
+) -> tuple[Learner, Float[Array, ""]]:
+    """Take the gradient steps of one iteration; return also the mean loss of the last epoch."""
+    stacks = algorithm.stacks(len(world.groups))
+    inputs = world.inputs
+    # Few profiles: the networks run over all of them, and a decision's outputs are looked up.
+    tabular = world.profiles <= 2 * config.batch
+    rows = worlds.observe(world, jnp.arange(world.profiles) if tabular else fields["profile"])
+
+    def loss_of(layers: list[list[Array]], batch: Fields) -> Array:
+        if tabular:
+            who = batch["profile"][None, :] == jnp.arange(world.profiles)[:, None]
+            outputs = networks.forward(stacks, layers, rows) @ who.astype(jnp.float32)
+        else:
+            outputs = networks.forward(stacks, layers, batch["rows"])
+        if algorithm.loss is not None:
+            return algorithm.loss(config, layers, outputs, batch, figures)
+        return ppo_loss(algorithm, config, outputs, batch, figures)
+
+    def step(learner: Learner, batch: Fields) -> tuple[Learner, Array]:
+        layers = networks.unflatten(stacks, inputs, learner.parameters)
+        loss, gradient = jax.value_and_grad(loss_of)(layers, batch)
+        return _adam(config, learner, networks.flatten(gradient)), loss
+
+    if not tabular:
+        fields = fields | {"rows": rows}
+    batches = config.rollout // config.batch
+
+    def epoch(carry: tuple[Learner, Array], order: Array) -> tuple[Any, Array]:
+        learner, stopped = carry
+        cut = {
+            name: column[order].reshape(batches, config.batch, *column.shape[1:])
+            for name, column in fields.items()
+        }
+        improved, loss = jax.lax.scan(step, learner, cut)
+        if algorithm.stop_at is None:
+            return (improved, stopped), jnp.mean(loss)
+        improved = jax.tree.map(lambda new, old: jnp.where(stopped, old, new), improved, learner)
+        layers = networks.unflatten(stacks, inputs, improved.parameters)
+        logit = networks.forward(stacks, layers, rows)[0]
+        logit = logit[fields["profile"]] if tabular else logit
+        moved = jnp.mean(losses.divergence(logit, fields["old_logit"]))
+        return (improved, stopped | (moved > algorithm.stop_at(config))), jnp.mean(loss)
+
+    orders = permutations(key, config.epochs, config.rollout)
+    (learner, _), loss = jax.lax.scan(epoch, (learner, jnp.asarray(False)), orders)
+    return learner, loss[-1]
+
+
+def permutations(key: Key[Array, ""], number: int, length: int) -> Int[Array, "number length"]:
+    """Return random orders of 0, 1, ..., length - 1, by sorting chance and place as one number."""
+    bits = max(length - 1, 1).bit_length()
+    place = jnp.arange(length, dtype=jnp.uint32)[None, :]
+    chance = jax.random.bits(key, (number, length), jnp.uint32) >> bits << bits
+    return (jnp.sort(chance | place, axis=1) & ((1 << bits) - 1)).astype(jnp.int32)
+
+
+def measure(task: Task, steps: Step, accept: worlds.Chances) -> Metrics:
+    """Return what to log of a rollout; the true figures are for people, not for the algorithm."""
+    group = task.world.group[steps.profile]
+    member = (group[:, None] == jnp.arange(len(task.world.groups))[None, :]).astype(jnp.float32)
+    accepted = steps.outcome.action.astype(jnp.float32) @ member
+    return {
+        "reward": jnp.sum(steps.reward),
+        "acceptance": accepted / jnp.maximum(jnp.sum(member, axis=0), 1.0),
+        **{
+            f"disparity_{view}": jnp.mean(disparities(steps.histogram, task.notion, view))
+            for view in VIEWS
+        },
+    }
+
+
+def _forward(stacks: tuple[networks.Stack, ...], parameters: Array, x: Array) -> Array:
+    layers = networks.unflatten(stacks, x.shape[-1], parameters)
+    return networks.forward(stacks, layers, x)
+
+
+def _adam(config: PPO, learner: Learner, gradient: Array) -> Learner:
+    """Take one step of Adam, on a gradient of at most the given norm."""
+    norm = jnp.sqrt(jnp.sum(gradient * gradient))
+    gradient = gradient * jnp.minimum(1.0, config.gradient_norm / (norm + 1e-6))
+    steps = learner.steps + 1
+    count = steps.astype(jnp.float32)
+    first = BETA1 * learner.first + (1 - BETA1) * gradient
+    second = BETA2 * learner.second + (1 - BETA2) * gradient * gradient
+    size = config.learning_rate / (1 - BETA1**count)
+    spread = jnp.sqrt(second / (1 - BETA2**count)) + config.adam_epsilon
+    return Learner(learner.parameters - size * first / spread, first, second, steps)
+
+
+def _scalars(tree: Any) -> Metrics:
+    """Return the named single numbers (and numbers per group) of what an algorithm keeps."""
+    named = tree if isinstance(tree, dict) else getattr(tree, "_asdict", dict)()
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, jax.Array) and value.ndim <= 1 and value.size <= 16
+        and jnp.issubdtype(value.dtype, jnp.floating)
+    }  # fmt: skip

@@ -1,0 +1,36 @@
+"""How everything here is compiled."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+OPTIONS = {"xla_cpu_scheduler_type": 1}
+"""Run the pieces of a program one after the other.
+
+Ours are many and small. XLA by default hands them to a pool of threads as soon as there are more
+than a few, and the handing over costs more than the work: a step of an environment took 93
+microseconds that way and takes 33 so. Large products still use every core.
+"""
+
+
+def compiled(function: Callable[..., Any], **arguments: Any) -> Any:
+    """Return `jax.jit(function, **arguments)` with the options that suit small programs."""
+    return jax.jit(function, compiler_options=OPTIONS, **arguments)
+
+
+def use_cache() -> None:
+    """Keep compiled programs on disk, so that the next start is quick.
+
+    In $SELLF_CACHE, else $XDG_CACHE_HOME/sellf, else ~/.cache/sellf; SELLF_CACHE= (empty) keeps
+    none. A cache that was configured in JAX itself stays as it is.
+    """
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
+        return
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = os.environ.get("SELLF_CACHE", str(Path(home) / "sellf"))
+    if folder:
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

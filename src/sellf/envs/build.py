@@ -1,0 +1,158 @@
+"""From plain arrays to a checked world."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.envs.world import Arrivals, Encoding, World
+from sellf.errors import InputError
+from sellf.fairness.checks import number
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of a world that are not its people."""
+
+    cost: float
+    """c: an acceptance is worth y - c."""
+    horizon: int
+    """After how many decisions an episode is cut off."""
+    population: int = 4000
+    """How many people there are."""
+    window: int = 4000
+    """How many decisions the disparity at t looks back."""
+    start: float = 1000.0
+    """The resource to start with; an episode ends when it is used up."""
+
+    def __post_init__(self) -> None:
+        for name, least in {"horizon": 1, "population": 2, "window": 1}.items():
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{name} is {value!r}: give a whole number, {least} or more.")
+        for name in ("cost", "start"):
+            number(name, getattr(self, name), low=0, low_open=True)
+
+    def changed(self, **changes: Any) -> "Rules":
+        """Return the rules with some of them changed (those given as None stay)."""
+        return replace(self, **{name: v for name, v in changes.items() if v is not None})
+
+
+@dataclass(frozen=True)
+class Features:
+    """What profiles look like; all but `changing` may be left out."""
+
+    changing: NDArray[Any]
+    """Per profile, its row of `changes`."""
+    changes: NDArray[Any]
+    """What decisions can change of a person, encoded."""
+    changing_names: list[str]
+    fixed: NDArray[Any] | None = None
+    """Per profile, its row of `codes` and `numbers`."""
+    codes: NDArray[np.uint8] | None = None
+    """Categorical features that stay, as positions in `categories`."""
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    numbers: NDArray[Any] | None = None
+    """Numeric features that stay."""
+    number_names: list[str] = field(default_factory=list)
+
+
+def build(
+    name: str,
+    rules: Rules,
+    *,
+    groups: list[str],
+    group: NDArray[Any],
+    alpha: NDArray[Any],
+    moves: NDArray[Any],
+    share: NDArray[Any],
+    features: Features,
+) -> World:
+    """Check the tables and put a world together.
+
+    Args:
+        name: what the world is called.
+        rules: cost, horizon, population and the rest.
+        groups: their names.
+        group: per profile, a position in `groups`.
+        alpha: per profile, the chance of a good label.
+        moves: per profile, decision and label, the profile that follows.
+        share: per profile, its share of newcomers; sums to 1.
+        features: what networks see.
+    """
+    profiles = len(group)
+    _check(groups, group, alpha, moves, share, rules)
+    fixed = np.zeros(profiles, np.int32) if features.fixed is None else features.fixed
+    rows = int(fixed.max()) + 1
+    codes = np.zeros((rows, 0), np.uint8) if features.codes is None else features.codes
+    numbers = np.zeros((rows, 0)) if features.numbers is None else features.numbers
+    sizes = [len(names) for names in features.categories.values()]
+    arriving = np.flatnonzero(share > 0)
+    columns = [
+        *(f"{key} = {value}" for key, names in features.categories.items() for value in names),
+        *features.number_names,
+        *features.changing_names,
+        *(f"group = {value}" for value in groups),
+    ]
+    return World(
+        name=name,
+        groups=tuple(groups),
+        columns=tuple(columns),
+        cost=float(rules.cost),
+        horizon=int(rules.horizon),
+        population=int(rules.population),
+        window=int(rules.window),
+        start=float(rules.start),
+        group=jnp.asarray(group, jnp.int32),
+        alpha=jnp.asarray(alpha, jnp.float32),
+        moves=jnp.asarray(moves, jnp.int32),
+        encoding=Encoding(
+            fixed=jnp.asarray(fixed, jnp.int32),
+            changing=jnp.asarray(features.changing, jnp.int32),
+            codes=jnp.asarray(codes, jnp.uint8),
+            feature=jnp.asarray(np.repeat(np.arange(len(sizes)), sizes), jnp.int32),
+            category=jnp.asarray(np.concatenate([[], *map(np.arange, sizes)]), jnp.uint8),
+            numbers=jnp.asarray(numbers, jnp.float32),
+            changes=jnp.asarray(features.changes, jnp.float32),
+        ),
+        arrivals=Arrivals(
+            profile=jnp.asarray(arriving, jnp.int32),
+            cumulative=jnp.asarray(np.cumsum(share[arriving]), jnp.float32),
+        ),
+    )
+
+
+def _check(
+    groups: list[str],
+    group: NDArray[Any],
+    alpha: NDArray[Any],
+    moves: NDArray[Any],
+    share: NDArray[Any],
+    rules: Rules,
+) -> None:
+    """Refuse tables that would lead to nonsense later."""
+    if rules.population < len(groups):
+        raise InputError(
+            f"population is {rules.population}, but there are {len(groups)} groups: give at "
+            "least one person per group."
+        )
+    bad = ~((alpha >= 0) & (alpha <= 1))
+    if bad.any():
+        raise InputError(
+            f"the chance of a good label is {alpha[bad][0]:g} for {int(bad.sum())} of "
+            f"{len(alpha)} profiles: it must be between 0 and 1."
+        )
+    if not (share >= 0).all() or abs(share.sum() - 1) > 1e-6:
+        raise InputError(
+            f"the shares of newcomers sum to {share.sum():g} (smallest {share.min():g}): they "
+            "must be 0 or more and sum to 1."
+        )
+    absent = [groups[i] for i in range(len(groups)) if not share[group == i].sum() > 0]
+    if absent:
+        raise InputError(f"nobody arrives of the groups {absent}: leave them out.")
+    if ((moves < 0) | (moves >= len(group))).any():
+        raise InputError("a transition leaves the feature space: it leads to an unknown profile.")
+    if (group[moves] != group[:, None, None]).any():
+        raise InputError("a transition changes a person's group: groups stay what they are.")

@@ -1,0 +1,287 @@
+"""The worlds as plain Gymnasium environments, for any reinforcement-learning library.
+
+A decision-maker sees what it may see: the label of a rejected person is in no observation,
+reward or info, unless `oracle=True`.
+"""
+
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+from jaxtyping import Array
+
+from sellf.compiling import compiled
+from sellf.envs import window as windows
+from sellf.envs import world as worlds
+from sellf.envs.registration import register
+from sellf.envs.world import Draws, State, World
+from sellf.envs.worlds import make_world
+from sellf.errors import InputError
+from sellf.fairness import NOTIONS, VIEWS, Notion, spread, utility
+from sellf.fairness.checks import one_of
+
+register()
+
+EXTRAS = 5 + len(VIEWS)
+"""Numbers beside the observation: reward, label, group, terminated, truncated, disparities."""
+
+
+class Unknown(float):
+    """Not a number, yet equal to itself: two episodes that agree must compare equal."""
+
+    def __new__(cls) -> "Unknown":
+        """Return NaN."""
+        return super().__new__(cls, "nan")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown)
+
+    def __hash__(self) -> int:
+        return hash(Unknown)
+
+
+def _known(value: np.ndarray) -> float:
+    return Unknown() if np.isnan(value) else float(value)
+
+
+class _Told(NamedTuple):
+    """What one call of the compiled world says, unpacked; arrays in a vector environment."""
+
+    observation: np.ndarray
+    reward: np.ndarray
+    label: np.ndarray
+    group: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    disparity: dict[str, np.ndarray]
+
+
+class _Machine:
+    """A world compiled for stepping from Python: one call, one array back."""
+
+    def __init__(self, world: World | str, notion: Notion, settings: dict[str, Any]) -> None:
+        one_of("notion", notion, NOTIONS)
+        if isinstance(world, World) and settings:
+            raise InputError(f"settings {list(settings)} go with a world's name, not a World.")
+        self.world = make_world(world, **settings) if isinstance(world, str) else world
+        self.notion: Notion = notion
+        table = self.world.encoding
+        numbers = np.concatenate(
+            [
+                np.tile([[0.0], [1.0]], (1, len(table.feature))),
+                _ends(table.numbers),
+                _ends(table.changes),
+                np.tile([[0.0], [1.0]], (1, len(self.world.groups))),
+            ],
+            axis=1,
+        ).astype(np.float32)
+        self.observation_space = gymnasium.spaces.Box(numbers[0], numbers[1], dtype=np.float32)
+        self.action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, key: Array) -> tuple[State, Array]:
+        state = worlds.reset(self.world, key)
+        return state, worlds.observe(self.world, state.profile[state.person])
+
+    def step(self, state: State, given: Array) -> tuple[State, Array]:
+        """Take the action and the chance in one array, made by `given`."""
+        # A population has at most a few million people, which floats hold exactly.
+        person = given[..., 4].astype(jnp.int32)
+        chance = Draws(given[..., 1], given[..., 2], given[..., 3], person)
+        state, step = worlds.advance(self.world, state, given[..., 0], chance, self.notion)
+        views = [windows.counts(step.histogram, view) for view in VIEWS]
+        gaps = [spread(utility(self.notion, counts)) for counts in views]
+        extras = (
+            step.reward,
+            step.outcome.label.astype(jnp.float32),
+            self.world.group[step.profile].astype(jnp.float32),
+            step.terminated.astype(jnp.float32),
+            step.truncated.astype(jnp.float32),
+            *gaps,
+        )
+        told = jnp.concatenate(
+            [worlds.observe(self.world, step.following), jnp.stack(extras)], dtype=jnp.float32
+        )
+        return state, told
+
+    def given(self, rng: np.random.Generator, action: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """Put the action and all the chance of a step together."""
+        given = np.empty((*shape, 5), np.float32)
+        given[..., 0] = action
+        given[..., 1:4] = rng.random((*shape, 3), dtype=np.float32)
+        given[..., 4] = rng.integers(self.world.population, size=shape or None)
+        return given
+
+    def read(self, told: Array) -> _Told:
+        numbers = np.asarray(told)
+        extras = numbers[..., -EXTRAS:]
+        return _Told(
+            numbers[..., :-EXTRAS].copy(),
+            *(extras[..., i] for i in range(5)),
+            disparity={view: extras[..., 5 + i] for i, view in enumerate(VIEWS)},
+        )
+
+
+def _ends(table: Array) -> np.ndarray:
+    numbers = np.asarray(table)
+    return np.stack([numbers.min(axis=0), numbers.max(axis=0)])
+
+
+class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
+    """One population, decided about person by person.
+
+    Observation: the features and group of the person whose turn it is. Action: 1 accepts. Reward:
+    the change of the resource. `info` has the `group` and `label` (NaN if rejected) of the person
+    just decided about, the `resource`, and `disparity`, the accepted-only one of the decisions so
+    far (NaN while a group has none); with `oracle=True` also `hidden_label` and `disparity_true`.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self,
+        world: World | str = "lending",
+        notion: Notion = "opportunity",
+        oracle: bool = False,
+        render_mode: None = None,
+        **settings: Any,
+    ) -> None:
+        """Make the environment.
+
+        Args:
+            world: a world, or the name of one.
+            notion: whose disparity `info` tells.
+            oracle: whether `info` tells what a decision-maker cannot know.
+            render_mode: there is nothing to render.
+            settings: of the world, as in `sellf.make_world`.
+        """
+        self.machine = _Machine(world, notion, settings)
+        self.oracle = oracle
+        self.render_mode = render_mode
+        self.observation_space = self.machine.observation_space
+        self.action_space = self.machine.action_space
+        self._reset = compiled(self.machine.reset)
+        # The old state is not needed any more: letting go of it saves copying the population.
+        self._step = compiled(self.machine.step, donate_argnums=0)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Draw a new population; the same seed draws the same and everything that follows."""
+        super().reset(seed=seed)
+        key = jax.random.key(int(self.np_random.integers(2**31)))
+        self._state, observation = self._reset(key)
+        self._resource = self.machine.world.start
+        return np.asarray(observation), {"resource": self._resource}
+
+    def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Decide about the person whose turn it is."""
+        given = self.machine.given(self.np_random, action, ())
+        self._state, told = self._step(self._state, given)
+        read = self.machine.read(told)
+        self._resource += float(read.reward)
+        info = {
+            "group": self.machine.world.groups[int(read.group)],
+            "label": float(read.label) if action else Unknown(),
+            "resource": self._resource,
+            "disparity": _known(read.disparity["accepted"]),
+        }
+        if self.oracle:
+            info["hidden_label"] = float(read.label)
+            info["disparity_true"] = _known(read.disparity["true"])
+        over = bool(read.terminated), bool(read.truncated)
+        return read.observation, float(read.reward), *over, info
+
+
+class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Many populations side by side, each an independent `WorldEnv`; compiled together.
+
+    A population whose episode has ended starts anew at the next step, whose action it ignores.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        world: World | str = "lending",
+        notion: Notion = "opportunity",
+        oracle: bool = False,
+        render_mode: None = None,
+        **settings: Any,
+    ) -> None:
+        """Make the environments; the arguments are those of `WorldEnv`."""
+        self.machine = _Machine(world, notion, settings)
+        self.num_envs = num_envs
+        self.oracle = oracle
+        self.render_mode = render_mode
+        self.single_observation_space = self.machine.observation_space
+        self.single_action_space = self.machine.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._reset = compiled(jax.vmap(self.machine.reset))
+        self._step = compiled(jax.vmap(self.machine.step), donate_argnums=0)
+        self._choose = compiled(_choose, donate_argnums=2)
+        self._over = np.zeros(num_envs, bool)
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Draw new populations."""
+        if isinstance(seed, list):
+            raise InputError("seed is a list: give one number; the populations differ anyway.")
+        super().reset(seed=seed)
+        self._state, observation = self._new_populations()
+        self._resource = np.full(self.num_envs, self.machine.world.start)
+        self._over = np.zeros(self.num_envs, bool)
+        return np.asarray(observation), {"resource": self._resource.copy()}
+
+    def step(
+        self, actions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Decide about one person of every population."""
+        anew = self._over
+        given = self.machine.given(self.np_random, actions, (self.num_envs,))
+        self._state, told = self._step(self._state, given)
+        read = self.machine.read(told)
+        seen, reward = read.observation, read.reward.astype(np.float64)
+        label = np.where(np.asarray(actions) == 1, read.label, np.nan)
+        terminated, truncated = read.terminated > 0, read.truncated > 0
+        if anew.any():
+            # What these decided in this step is void: their episode was over already.
+            fresh, first = self._new_populations()
+            self._state = self._choose(anew, fresh, self._state)
+            seen = np.where(anew[:, None], np.asarray(first), seen)
+            reward, label = np.where(anew, 0.0, reward), np.where(anew, np.nan, label)
+            terminated, truncated = terminated & ~anew, truncated & ~anew
+        self._over = terminated | truncated
+        self._resource = np.where(anew, self.machine.world.start, self._resource + reward)
+        info: dict[str, Any] = {
+            "group": np.array(self.machine.world.groups)[read.group.astype(int)],
+            "label": label,
+            "resource": self._resource.copy(),
+            "disparity": read.disparity["accepted"],
+        }
+        if self.oracle:
+            info |= {"hidden_label": read.label, "disparity_true": read.disparity["true"]}
+        return seen, reward, terminated, truncated, info
+
+    def _new_populations(self) -> tuple[State, Array]:
+        key = jax.random.key(int(self.np_random.integers(2**31)))
+        return self._reset(jax.random.split(key, self.num_envs))
+
+
+def _choose(anew: Array, fresh: State, going_on: State) -> State:
+    def one(new: Array, old: Array) -> Array:
+        return jnp.where(anew.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+    return jax.tree.map(one, fresh, going_on)

@@ -1,0 +1,159 @@
+"""A run's folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `agent.safetensors`."""
+
+import json
+import platform
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sellf import __version__, files
+from sellf.agent import FORMAT, Agent, load_world
+from sellf.envs import saving
+from sellf.envs.worlds import WORLDS
+from sellf.errors import InputError
+
+if TYPE_CHECKING:
+    from sellf.training import Plan
+
+CHECKPOINT_EVERY = 25
+"""Iterations between checkpoints."""
+
+
+@dataclass
+class Run:
+    """A run folder that training writes to."""
+
+    folder: Path
+    plan: dict[str, Any]
+    """The arguments of a `training.Plan`."""
+    pending: list[str] = field(default_factory=list)
+    """Metrics since the last checkpoint."""
+
+    def record(self, iteration: int, row: dict[str, Any], state: Any, last: bool) -> None:
+        """Keep an iteration's metrics; every so often, write a checkpoint and then the metrics.
+
+        In this order a run that is killed has metrics of at most as many iterations as its
+        checkpoint knows, or a few more, which going on writes again.
+        """
+        self.pending.append(json.dumps(row))
+        if last or (iteration + 1) % CHECKPOINT_EVERY == 0:
+            files.write(self.folder / "checkpoint.safetensors", _to_bytes(state))
+            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in self.pending))
+            self.pending.clear()
+
+    def restore(self, state: Any) -> tuple[Any, list[dict[str, Any]]]:
+        """Return the state of the last checkpoint and the metrics up to it."""
+        path = self.folder / "checkpoint.safetensors"
+        if not path.exists():
+            files.write(self.folder / "metrics.jsonl", b"")
+            return state, []
+        state = _from_arrays(state, files.read_tensors(path), path)
+        done = int(state.iteration)
+        rows = files.read_lines(self.folder / "metrics.jsonl")[:done]
+        if len(rows) < done:
+            # Killed between the checkpoint and its metrics: the numbers of those are lost.
+            rows += [{"iteration": i} for i in range(len(rows), done)]
+        content = "".join(json.dumps(row) + "\n" for row in rows)
+        files.write(self.folder / "metrics.jsonl", content.encode())
+        return state, rows
+
+    def finish(self, agent: Agent) -> None:
+        """Write the trained agent."""
+        for name, content in agent.tensors().items():
+            files.write(self.folder / name, content)
+
+
+def create(folder: Path, plan: "Plan") -> Run:
+    """Make a new run folder."""
+    if folder.exists():
+        raise InputError(
+            f"{folder} exists: type `sellf train --resume {folder}` to go on with it, or choose "
+            "another name."
+        )
+    content = {
+        "format": FORMAT,
+        "sellf": __version__,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "git": _git_revision(),
+        "world": plan.world.name,
+        "world_settings": {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in plan.settings.items()
+        },
+        "world_rules": saving.rules_of(plan.world),
+        "algorithm": plan.algorithm,
+        "notion": plan.notion,
+        "config": plan.config,
+        "seed": plan.seed,
+        "steps": plan.steps,
+    }
+    contents = {"config.json": json.dumps(content, indent=2).encode(), "metrics.jsonl": b""}
+    if plan.world.name not in WORLDS:
+        contents["world.safetensors"] = files.tensors_to_bytes(saving.tables_of(plan.world))
+    files.write_folder(folder, contents)
+    return Run(folder, vars(plan))
+
+
+def open_run(folder: Path) -> Run:
+    """Open a run folder to go on with it."""
+    config = files.read_json(folder / "config.json", FORMAT)
+    if config["sellf"] != __version__ or config["jax"] != jax.__version__:
+        raise InputError(
+            f"{folder} was begun with sellf {config['sellf']} and JAX {config['jax']}; this is "
+            f"sellf {__version__} and JAX {jax.__version__}, which may go on differently: use "
+            "those versions, or train anew."
+        )
+    return Run(
+        folder,
+        {
+            "world": load_world(folder, config),
+            "algorithm": config["algorithm"],
+            "notion": config["notion"],
+            "config": config["config"],
+            "seed": config["seed"],
+            "steps": config["steps"],
+            "settings": config["world_settings"],
+        },
+    )
+
+
+def _git_revision() -> str | None:
+    """Return the revision of the folder that one works in, if it is under git."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=5
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _to_bytes(state: Any) -> bytes:
+    leaves = jax.tree.leaves(state)
+    return files.tensors_to_bytes({f"{i:04d}": _raw(leaf) for i, leaf in enumerate(leaves)})
+
+
+def _raw(leaf: jax.Array) -> np.ndarray:
+    key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if key else leaf)
+
+
+def _from_arrays(like: Any, arrays: dict[str, np.ndarray], path: Path) -> Any:
+    leaves, structure = jax.tree.flatten(like)
+    fits = len(arrays) == len(leaves)
+    restored = []
+    for i, leaf in enumerate(leaves):
+        array = arrays.get(f"{i:04d}")
+        if not fits or array is None or array.shape != _raw(leaf).shape:
+            raise InputError(f"{path} does not belong to this run, or is damaged: train anew.")
+        key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        fresh = jnp.asarray(array)
+        restored.append(jax.random.wrap_key_data(fresh) if key else fresh)
+    return jax.tree.unflatten(structure, restored)

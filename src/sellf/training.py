@@ -1,0 +1,231 @@
+"""Training: the Python loop around compiled iterations, its progress, its files and its end."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sellf import runs
+from sellf.agent import Agent
+from sellf.algorithms import catalogue, trainer
+from sellf.algorithms.algorithm import Algorithm, Task
+from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.trainer import TrainState
+from sellf.compiling import compiled, use_cache
+from sellf.envs.world import World
+from sellf.envs.worlds import make_world
+from sellf.errors import InputError
+from sellf.fairness import NOTIONS, Notion
+from sellf.fairness.checks import number, one_of
+from sellf.progress import Progress
+
+STEPS = 500_000
+
+
+class DivergedError(InputError):
+    """A loss became NaN; the message says which and where the last good checkpoint is."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a training needs to know, resolved."""
+
+    world: World
+    algorithm: str
+    notion: Notion
+    config: dict[str, Any]
+    seed: int
+    steps: int
+    settings: dict[str, Any]
+    """Of the world, if it is made by name."""
+
+    @property
+    def iterations(self) -> int:
+        """How many rollouts the steps come to."""
+        return -(-self.steps // self.config["rollout"])
+
+
+def train(
+    world: World | str = "lending",
+    algorithm: str = "sellf",
+    *,
+    notion: Notion = "opportunity",
+    steps: int = STEPS,
+    seed: int = 0,
+    seeds: Iterable[int] | None = None,
+    configs: Iterable[Mapping[str, Any]] | None = None,
+    world_settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    **settings: Any,
+) -> Any:
+    """Train an agent; or many, side by side in one program.
+
+    Args:
+        world: a world, or the name of one.
+        algorithm: "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar", "pocar-oracle", "elbert" or
+            "focops".
+        notion: "opportunity", "accuracy" or "qualification".
+        steps: how many decisions to learn from, rounded up to whole rollouts.
+        seed: the same seed gives the same agent, bit for bit, on the same machine.
+        seeds: several, to train with each of them.
+        configs: several settings, to train with each of them (and each seed). Numbers may differ
+            between them; whatever shapes the program (whole numbers, words) must be the same.
+        world_settings: of the world, as in `sellf.make_world`.
+        out: a folder for the run: configuration, metrics, checkpoints, the agent. One run only.
+        progress: whether to show how it goes.
+        settings: of the algorithm, for example `beta_disparity=5`.
+
+    Returns:
+        The agent; a list of them, configs by seeds, if `seeds` or `configs` are given.
+    """
+    one_of("notion", notion, tuple(name for name in NOTIONS if name != "demographic"))
+    own = dict(world_settings or {})
+    made = make_world(world, **own) if isinstance(world, str) else world
+    steps = int(number("steps", steps, low=1))
+    listed = [dict(config) for config in configs] if configs is not None else [{}]
+    chosen = list(seeds) if seeds is not None else [seed]
+    if not listed or not chosen:
+        raise InputError("configs or seeds is empty: give at least one of each.")
+    plans = [
+        Plan(
+            made,
+            algorithm,
+            notion,
+            as_dict(catalogue.resolve(algorithm, settings | config)[1]),
+            int(number("seed", one, low=0)),
+            steps,
+            own,
+        )
+        for config in listed
+        for one in chosen
+    ]
+    if out is not None and len(plans) > 1:
+        raise InputError(
+            "out is one run's folder: train one configuration with one seed, or save each agent."
+        )
+    if len(plans) == 1:
+        run = runs.create(Path(out), plans[0]) if out is not None else None
+        agent = _run(plans[0], run, progress)
+        return [agent] if seeds is not None or configs is not None else agent
+    return train_batch(plans, progress=progress)
+
+
+def resume(folder: str | Path, progress: bool = True) -> Agent:
+    """Go on with a run that was stopped; it ends as if it never had been."""
+    run = runs.open_run(Path(folder))
+    plan = run.plan
+    return _run(Plan(**plan), run, progress)
+
+
+def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
+    """Train many runs of one program side by side."""
+    first = plans[0]
+    hooks, configs = _same_program(plans)
+    use_cache()
+    task = Task(first.world, first.notion, first.iterations)
+    config = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *configs)
+    keys = jnp.stack([jax.random.key(plan.seed) for plan in plans])
+    init = compiled(jax.vmap(partial(trainer.init, hooks), in_axes=(None, 0, 0)))
+    iterate = compiled(
+        jax.vmap(partial(trainer.iterate, hooks), in_axes=(None, 0, 0)), donate_argnums=2
+    )
+    state = init(task, config, keys)
+    history: list[list[dict[str, Any]]] = [[] for _ in plans]
+    with Progress(first, progress, runs=len(plans)) as bar:
+        for i in range(first.iterations):
+            state, metrics = iterate(task, config, state)
+            rows = _unbatch(metrics, len(plans))
+            for j, row in enumerate(rows):
+                _check(row, i, None)
+                history[j].append({"iteration": i, **row})
+            bar.show(i, rows)
+    return [
+        _agent(plan, hooks, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
+        for j, plan in enumerate(plans)
+    ]
+
+
+def _same_program(plans: list[Plan]) -> tuple[Algorithm, list[PPO]]:
+    """Refuse runs that one compiled program cannot train together."""
+    resolved = [catalogue.resolve(plan.algorithm, plan.config) for plan in plans]
+    shapes = {str(jax.tree.structure(config)) for _, config in resolved}
+    if len(shapes) > 1:
+        fixed = [k for k, v in plans[0].config.items() if not isinstance(v, float)]
+        differ = [k for k in fixed if len({str(plan.config[k]) for plan in plans}) > 1]
+        raise InputError(
+            f"configs differ in {', '.join(differ)}, which shapes the program: train those apart."
+        )
+    return resolved[0][0], [config for _, config in resolved]
+
+
+def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
+    """Train one run, from its last checkpoint if it has one."""
+    hooks, config = catalogue.resolve(plan.algorithm, plan.config)
+    use_cache()
+    task = Task(plan.world, plan.notion, plan.iterations)
+    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
+    state = compiled(partial(trainer.init, hooks))(task, config, jax.random.key(plan.seed))
+    history: list[dict[str, Any]] = []
+    if run is not None:
+        state, history = run.restore(state)
+    iterate = compiled(partial(trainer.iterate, hooks), donate_argnums=2)
+    done = len(history)
+    with Progress(plan, progress, begun=done) as bar:
+        for i in range(done, plan.iterations):
+            try:
+                state, metrics = iterate(task, config, state)
+                row = _plain(metrics)
+                _check(row, i, run)
+                history.append({"iteration": i, **row})
+                bar.show(i, [row])
+                if run is not None:
+                    run.record(i, history[-1], state, last=i == plan.iterations - 1)
+            except KeyboardInterrupt:
+                if run is not None and len(history) > 0:
+                    bar.say(f"stopped; type `sellf train --resume {run.folder}` to go on.")
+                raise
+    agent = _agent(plan, hooks, state, history)
+    if run is not None:
+        run.finish(agent)
+    return agent
+
+
+def _agent(plan: Plan, hooks: Algorithm, state: TrainState, history: list[dict[str, Any]]) -> Agent:
+    predictor = state.extra["predictor"].parameters if hooks.predictor is not None else None
+    return Agent(
+        plan.world,
+        plan.algorithm,
+        plan.notion,
+        plan.config,
+        plan.seed,
+        state.learner.parameters,
+        predictor,
+        plan.settings,
+        history,
+    )
+
+
+def _check(row: dict[str, Any], iteration: int, run: "runs.Run | None") -> None:
+    """Stop at the first number that is none."""
+    bad = [name for name, value in row.items() if not np.all(np.isfinite(value))]
+    if bad:
+        kept = f" The last good checkpoint is in {run.folder}." if run is not None else ""
+        raise DivergedError(
+            f"{', '.join(bad)} is not a number in iteration {iteration}: the learning rate or a "
+            f"weight is probably too large.{kept}"
+        )
+
+
+def _plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in metrics.items()}
+
+
+def _unbatch(metrics: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
+    arrays = {name: np.asarray(value) for name, value in metrics.items()}
+    return [{name: value[j].tolist() for name, value in arrays.items()} for j in range(number)]
