@@ -1,5 +1,7 @@
 """Hidden confounding, estimated propensities, and the paper's certificate."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from sellf.audit import sensitivity
 from sellf.audit.certificate import error_bound
 from sellf.audit.scores import Person
 from sellf.audit.sums import add_up
+from sellf.errors import InputError
 from tests.audit.logs import COLUMNS, lending
 
 
@@ -117,6 +120,20 @@ def test_words_dates_and_gaps_are_features_too():
     for model in ("boosting", "logistic"):
         audit = sellf.audit(log, **options, model=model)
         assert audit.difference.low < audit.difference.high
+
+
+def test_estimating_says_what_to_install_without_scikit_learn(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "sklearn" else find(name)
+    )
+    with pytest.raises(InputError, match=r"pip install 'sellf\[audit\]'"):
+        sellf.audit(lending(100), **{**COLUMNS, "propensity": None})
+
+
+def test_features_beside_known_propensities_are_said_to_be_unused():
+    audit = sellf.audit(lending(200), **COLUMNS, features=["x"])
+    assert "features were not used" in audit.warnings[0]
 
 
 def test_without_propensities_and_features_nothing_is_assumed_of_the_rejected():

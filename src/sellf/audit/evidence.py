@@ -85,7 +85,7 @@ def gather(
         )
     known = columns.propensity is not None
     predicted = columns.score is not None or estimated
-    warnings = (*_calibration(names, sums, known), *_direction(columns, sums))
+    warnings = (*_calibration(names, sums, known), *_direction(columns, sums), *_unused(columns))
     return Evidence(
         names, sums, people, overlap, known, estimated, predicted, trusted, missing, warnings, rows
     )
@@ -141,6 +141,12 @@ def _calibration(names: list[Any], sums: Sums, known: bool) -> list[str]:
         f"{expected[group, place] / n:.1%} should have been accepted and "
         f"{seen[group, place] / n:.1%} were. If the propensities are wrong, so are the intervals."
     ]
+
+
+def _unused(columns: Columns) -> list[str]:
+    if not columns.features or columns.propensity is None:
+        return []
+    return ["features serve to estimate propensities; these are known, so features were not used."]
 
 
 def _direction(columns: Columns, sums: Sums) -> list[str]:
