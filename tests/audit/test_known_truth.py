@@ -137,6 +137,21 @@ def test_a_deterministic_log_gets_honest_bounds_and_the_share_to_accept_at_rando
     assert without.difference == pytest.approx(audit.difference, abs=0.02)
 
 
+def test_what_is_needed_is_more_than_nobody():
+    """A group without positives, a few weak rows, many groups: something is always asked for."""
+    rng = np.random.default_rng(9)
+    for seed in range(40):
+        log = lending(300, seed)
+        log["race"] = rng.choice(["a", "b", "c", "d"], 300)
+        log["repaid"] = np.where(log["race"] == "a", 0 * log["repaid"], log["repaid"])
+        weak = (rng.random(300) < 0.05 * (seed % 3)) & (log["approved"] == 0)
+        log["p"] = np.where(weak, 0.001, log["p"])
+        for notion in NOTIONS:
+            audit = sellf.audit(log, **COLUMNS, notion=notion, omega=[0.05, 0.3][seed % 2])
+            if audit.needed is not None and audit.needed.people:
+                assert sum(audit.needed.people.values()) > 0
+
+
 def test_the_partial_width_is_reported_by_group():
     log = lending(6000)
     weak = (log["race"] == "b") & (log["x"] < 0.4)

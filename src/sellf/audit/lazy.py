@@ -79,20 +79,14 @@ class LazyLog:
             raise InputError(f"time {name!r} holds {kind} values: give a column of dates.")
         return nw.col(own(name)).dt.truncate(every).cast(nw.Date)
 
-    def fetch_group(self, name: Any) -> dict[str, Any]:
-        """Return a filter that keeps one group's rows, by column."""
-        values = name if len(self.columns.group) > 1 else (name,)
-        return dict(zip(self.columns.group, values, strict=True))
-
     def of_groups(self, names: list[Any]) -> Any:
         """Return the frame of some groups only."""
-        tests = [
-            nw.all_horizontal(
-                *(nw.col(column) == value for column, value in self.fetch_group(name).items()),
-                ignore_nulls=True,
-            )
-            for name in names
-        ]
+        several = len(self.columns.group) > 1
+        tests = []
+        for name in names:
+            pairs = zip(self.columns.group, name if several else (name,), strict=True)
+            same = (nw.col(column) == value for column, value in pairs)
+            tests.append(nw.all_horizontal(*same, ignore_nulls=True))
         return self.frame.filter(nw.any_horizontal(*tests, ignore_nulls=True))
 
     def _sums(self) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sellf.audit.aipw import MODELS, Model
 from sellf.audit.columns import Columns, name_of, names_of
-from sellf.audit.evidence import Evidence, gather
+from sellf.audit.evidence import gather
 from sellf.audit.judge import judge
 from sellf.audit.result import Audit, Audits
 from sellf.errors import InputError
@@ -63,8 +63,9 @@ def audit(
         trust_rejected_outcomes: use outcomes of the rejected that the log holds.
         drop_missing: leave out accepted people without an outcome.
     """
+    options = {name: value for name, value in locals().items() if name != "notion"}
     one_of("notion", notion, NOTIONS)
-    return _audits([notion], **{**locals()})[notion]
+    return _audits([notion], **options)[notion]
 
 
 def audit_all(log: Any, **options: Any) -> Audits:
@@ -120,16 +121,12 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     evidence = gather(source, columns, **how, anytime=anytime)
     result = {}
     for notion in notions:
-        found = _one(notion, evidence, omega=omega, delta=delta, anytime=anytime)
+        found = judge(notion, evidence, omega=omega, delta=delta, anytime=anytime)
         if by is not None:
             periods = by_period(notion, evidence, source, by, omega=omega, delta=delta)
             found = replace(found, periods=periods)
         result[notion] = found
     return result
-
-
-def _one(notion: Notion, evidence: Evidence, **how: Any) -> Audit:
-    return judge(notion, evidence, **how)
 
 
 def _columns(options: dict[str, Any]) -> Columns:

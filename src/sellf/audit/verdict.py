@@ -32,15 +32,6 @@ def difference(ends: Ends, value: Floats) -> Interval:
     return Interval(max(low, 0.0), float(np.ptp(value)), min(high, 1.0))
 
 
-def signed(ends: Ends, value: Floats) -> Interval:
-    """Return second minus first, for two groups."""
-    return Interval(
-        float(ends.low[1] - ends.high[0]),
-        float(value[1] - value[0]),
-        float(ends.high[1] - ends.low[0]),
-    )
-
-
 def decide(interval: Interval, omega: float) -> Verdict:
     """Say fair if all of the interval is within the tolerance, unfair if none of it is."""
     if interval.high <= omega:
@@ -99,7 +90,9 @@ def needed(
         radii = (known.value[first] - ends.low[first], ends.high[second] - known.value[second])
     gap = abs(span - omega)
     pair = [first, second]
-    hidden = known.unidentified[pair] / 2
+    # Without overlap the middle of what is identified stands for the truth. Where overlap holds and
+    # nothing is known all the same, as for a group without positives, more rows do help.
+    hidden = np.where(known.weak[pair] > 0, known.unidentified[pair] / 2, 0.0)
     noise = np.maximum(np.array(radii) - hidden, 0.0)
     if gap < 1e-3:
         return Needed(
@@ -107,12 +100,8 @@ def needed(
             f"The disparity, {span:.3f}, is so near the tolerance {omega:g} that no feasible "
             "number of people would tell them apart: choose another tolerance.",
         )  # fmt: skip
-    if hidden.sum() >= gap or (hidden > 0).any():
-        explore = _explore(names, pair, gap, noise, known, len(names), delta)
-        if explore is not None:
-            return explore
-    if hidden.sum() >= gap:
-        gap, hidden = abs(span - omega), 0 * hidden  # once explored, only noise is left
+    if hidden.sum() >= gap / 2:
+        return _explore(names, pair, gap, noise, known, len(names), delta)
     factor = float((noise.sum() / (gap - hidden.sum())) ** 2)
     extra = {names[i]: _round_up(known.people[i] * (factor - 1)) for i in pair}
     rate = {i: known.accepted[i] / known.people[i] for i in pair}
@@ -129,15 +118,12 @@ def needed(
 def _explore(
     names: list[Any], pair: list[int], gap: float, noise: Floats, known: Known, groups: int,
     delta: float,
-) -> Needed | None:  # fmt: skip
+) -> Needed:  # fmt: skip
     """Return what share of the rejected without overlap to accept at random."""
-    if not (known.weak[pair] > 0).any():
-        return None
     room = (gap / 2) ** 2 - noise**2
     # A label seen with chance q counts 1 / q: at most 1 / (4 q) is its variance.
     variance = 2 * np.log(2 * groups / delta) * known.weak[pair] * known.slope[pair] ** 2 / 4
-    with np.errstate(divide="ignore"):
-        share = np.where(room > 0, variance / (known.people[pair] * np.maximum(room, 1e-12)), 1.0)
+    share = np.where(room > 0, variance / (known.people[pair] * np.maximum(room, 1e-12)), 1.0)
     q = float(np.clip(share.max(), 0.001, 1.0))
     growth = max(1.0, float((share.max()) if (room > 0).all() else (2 * noise.max() / gap) ** 2))
     people = {names[i]: _round_up(known.people[i] * growth) for i in pair}
