@@ -51,7 +51,7 @@ clean: ## remove everything that a target made
 	@touch $@
 
 .venv/.run: .venv/.pip pyproject.toml constraints.txt
-	@$(INSTALL) --editable '.[train,report]'
+	@$(INSTALL) --editable '.[audit,train,report]'
 	@touch $@
 
 .venv/.dev: .venv/.run

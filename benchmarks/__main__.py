@@ -13,6 +13,7 @@ BENCHMARKS = {
     "fairness": "10 million rows, 2 groups",
     "worlds": "decisions under a 64-64 network policy",
     "training": "500,000 steps of the paper, and what they cost",
+    "audit": "10 and 100 million rows of Parquet, 2 groups",
 }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from sellf import errors
+from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.fairness import (
     Certificate,
     Counts,
@@ -74,6 +75,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Agent",
+    "Audit",
+    "Audits",
     "Certificate",
     "Counts",
     "Decomposition",
@@ -83,6 +86,8 @@ __all__ = [
     "World",
     "accepted_by_any",
     "accepted_in_pool",
+    "audit",
+    "audit_all",
     "certify",
     "cortes",
     "cortes_two_sided",

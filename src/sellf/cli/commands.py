@@ -33,6 +33,87 @@ def demo(
         demos.train_and_compare(steps, seed)
 
 
+def audit(
+    log: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
+    group: tyro.conf.UseAppendAction[tuple[str, ...]] = (),
+    decision: str | None = None,
+    outcome: str | None = None,
+    propensity: str | None = None,
+    score: str | None = None,
+    feature: tyro.conf.UseAppendAction[tuple[str, ...]] = (),
+    notion: str = "opportunity",
+    omega: float = 0.05,
+    delta: float = 0.05,
+    overlap: float | None = None,
+    model: str = "boosting",
+    time: str | None = None,
+    by: str | None = None,
+    anytime: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    accepted_value: str | None = None,
+    positive_value: str | None = None,
+    score_is_risk: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    trust_rejected_outcomes: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    drop_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    example: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    html: str | None = None,
+) -> None:
+    """Say whether a decision log is fair, though it shows outcomes of the accepted only.
+
+    Args:
+        log: a CSV or Parquet file; several as 'logs/*.parquet'.
+        group: the column that names each person's group; again for a second column.
+        decision: the column of decisions, 1 for accepted and 0 for rejected.
+        outcome: the column of outcomes, 1 for good and 0 for bad, empty for the rejected.
+        propensity: the column with the chance that each decision was to accept.
+        score: the column with predictions, the chance of a good outcome, fitted on other people.
+        feature: a column to estimate propensities from where they are not known; again for more.
+        notion: qualification, accuracy, opportunity, demographic, or all.
+        omega: the disparity that is tolerated.
+        delta: the chance with which the interval may miss.
+        overlap: below this propensity the accepted tell nothing of the rejected.
+        model: boosting or logistic, for propensities that are not known.
+        time: the column that dates each decision.
+        by: day, week, month, quarter or year, to audit each on its own as well.
+        anytime: intervals that hold however often one looks while the log grows.
+        accepted_value: the decision that means accepted, if that is not 1.
+        positive_value: the outcome that is good, if that is not 1.
+        score_is_risk: the score is the chance of a bad outcome.
+        trust_rejected_outcomes: use the outcomes that the log holds for the rejected.
+        drop_missing: leave out accepted people without an outcome.
+        example: audit a simulated lending log whose truth is known.
+        json: print every figure as JSON.
+        html: not available yet; use --json.
+    """
+    from sellf.cli.audit import show
+    from sellf.errors import InputError
+
+    if html is not None:
+        raise InputError("--html is not available yet: leave it out, or type --json.")
+    options = {
+        "group": list(group),
+        "decision": decision,
+        "outcome": outcome,
+        "propensity": propensity,
+        "score": score,
+        "features": feature,
+        "notion": notion,
+        "omega": omega,
+        "delta": delta,
+        "overlap": overlap,
+        "model": model,
+        "time": time,
+        "by": by,
+        "anytime": anytime,
+        "accepted_value": accepted_value,
+        "positive_value": positive_value,
+        "score_is_risk": score_is_risk,
+        "trust_rejected_outcomes": trust_rejected_outcomes,
+        "drop_missing": drop_missing,
+    }
+    show(log, options, example=example, json=json)
+
+
 def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
     """List the worlds: their groups, inputs, cost, dynamics and where the figures come from.
 
@@ -105,7 +186,13 @@ def evaluate(
     command.evaluate(run, deployments, seed, json, plot)
 
 
-COMMANDS = {"demo": demo, "worlds": worlds, "train": train, "evaluate": evaluate}
+COMMANDS = {
+    "audit": audit,
+    "demo": demo,
+    "evaluate": evaluate,
+    "train": train,
+    "worlds": worlds,
+}
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -1,0 +1,6 @@
+"""A user's own decision log to intervals, a verdict, and what would settle it. No JAX."""
+
+from sellf.audit.result import Audit, Audits
+from sellf.audit.run import audit, audit_all
+
+__all__ = ["Audit", "Audits", "audit", "audit_all"]

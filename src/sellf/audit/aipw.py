@@ -1,0 +1,132 @@
+"""Where the log does not say the chance of acceptance: estimate it, each row from other rows."""
+
+import importlib.util
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from sellf.audit.rows import Rows, Values, is_missing
+from sellf.audit.scores import Floats, Person
+from sellf.errors import InputError
+
+Model: TypeAlias = Literal["boosting", "logistic"]
+MODELS: tuple[Model, ...] = get_args(Model)
+FOLDS = 5
+SMALL = 100_000
+LEVELS = 100
+"""Words that are rarer than the hundredth most frequent of a column are taken together."""
+
+
+def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
+    """Return the rows with estimated propensities and predictions.
+
+    Every fold is predicted by models that were fitted on the other folds: the chance of acceptance
+    on everyone, the outcome on the accepted, both from the features, the score if there is one, and
+    the group.
+
+    Args:
+        rows: a log in memory with features, a score, or both.
+        model: gradient boosting, or logistic regression.
+        seed: of the folds.
+    """
+    if importlib.util.find_spec("sklearn") is None:
+        raise InputError(
+            "estimating propensities needs scikit-learn: type `pip install 'sellf[audit]'`, or "
+            "name the column that holds them with --propensity."
+        )
+    person = rows.person
+    matrix, words = design(rows, model)
+    people = len(person.accepted)
+    fold = np.random.default_rng(seed).permutation(people) % FOLDS
+    accepted = person.accepted == 1
+    label = person.positive
+    p, f = np.empty(people), np.empty(people)
+    for k in range(FOLDS):
+        inside, outside = fold == k, fold != k
+        p[inside] = _fit(matrix, words, outside, person.accepted, inside, model)
+        f[inside] = _fit(matrix, words, outside & accepted, label, inside, model)
+    # Somebody who was accepted had a chance above 0, whatever a model says.
+    return person._replace(propensity=np.clip(p, 1e-6, 1.0), prediction=np.clip(f, 0.0, 1.0))
+
+
+def _fit(
+    matrix: Floats, words: list[int], train: Any, target: Floats, test: Any, model: Model
+) -> Floats:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits
+
+    seen = target[train]
+    if len(seen) == 0 or seen.min() == seen.max():
+        # One kind only: the rule of succession, so that nothing is certain.
+        return np.full(int(test.sum()), (seen.sum() + 1) / (len(seen) + 2))
+    estimator: Any
+    if model == "boosting":
+        settings: dict[str, Any] = {"categorical_features": words or None, "early_stopping": False}
+        estimator = HistGradientBoostingClassifier(max_leaf_nodes=15, random_state=0, **settings)
+    else:
+        estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    # On few rows threads wait for each other longer than they work, the more so on a busy machine.
+    with threadpool_limits(1 if len(seen) < SMALL else None):
+        estimator.fit(matrix[train], seen)
+        return estimator.predict_proba(matrix[test])[:, 1]
+
+
+def design(rows: Rows, model: Model) -> tuple[Floats, list[int]]:
+    """Return the features as numbers, and which columns of them number words."""
+    columns: list[Floats] = []
+    words: list[int] = []
+
+    def add_words(codes: Floats) -> None:
+        if model == "boosting":
+            words.append(len(columns))
+            columns.append(codes)
+        else:
+            columns.extend((codes == code).astype(float) for code in np.unique(codes)[1:])
+
+    add_words(_frequent(rows.codes.astype(float)))
+    if rows.person.prediction is not None:
+        columns.append(rows.person.prediction)
+    for values in (rows.features or {}).values():
+        numbers = _numbers(values)
+        if numbers is None:
+            add_words(_codes(values))
+        elif model == "boosting":
+            columns.append(numbers)
+        else:
+            gone = np.isnan(numbers)
+            centre = float(np.mean(numbers[~gone])) if (~gone).any() else 0.0
+            columns.append(np.where(gone, centre, numbers))
+            if gone.any():
+                columns.append(gone.astype(float))
+    return np.column_stack(columns), words
+
+
+def _numbers(values: Values) -> Floats | None:
+    if values.dtype.kind in "biuf":
+        result = values.astype(np.float64)
+    elif values.dtype.kind in "mM":
+        result = values.astype("datetime64[s]").astype(np.float64)
+    else:
+        missing = is_missing(values)
+        try:
+            known = np.array([float(item) for item in values[~missing]])
+        except (TypeError, ValueError, OverflowError):
+            return None
+        result = np.full(len(values), np.nan)
+        result[~missing] = known
+    return np.where(np.isfinite(result), result, np.nan)
+
+
+def _codes(values: Values) -> Floats:
+    _, codes = np.unique(np.array([str(item) for item in values]), return_inverse=True)
+    return _frequent(codes.astype(float))
+
+
+def _frequent(codes: Floats) -> Floats:
+    kinds, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    rank = np.empty(len(kinds))
+    rank[np.argsort(-counts, kind="stable")] = np.arange(len(kinds))
+    return np.minimum(rank, LEVELS)[inverse]

@@ -1,0 +1,72 @@
+"""The paper's own certificate on the same log (Theorems 1 to 4), to see how loose it is."""
+
+import numpy as np
+
+from sellf.audit.estimate import guessed, views
+from sellf.audit.scores import Floats
+from sellf.audit.sums import Sums
+from sellf.fairness.arrays import divide
+from sellf.fairness.bounds import Certificate, certify, cortes_two_sided
+from sellf.fairness.notions import Notion
+
+
+def error_bound(sums: Sums, *, predicted: bool, pdim: float, delta: float) -> Floats:
+    """Return a bound on |eps| of each group: |eps^| + B, two-sided, for all groups at once.
+
+    Args:
+        sums: by group and stratum.
+        predicted: whether the log has predictions; else those are the accepted's share by stratum.
+        pdim: the pseudo-dimension of the predictors.
+        delta: the chance that the bound fails for any group.
+    """
+    total = sums.by_group()
+    accepted = total.accepted - total.weak_accepted
+    rejected = total.people - total.accepted
+    # Weights w = (a / r) (1 - p) / p over the accepted.
+    odds = total.weight - accepted
+    odds_square = total.weight_square - 2 * total.weight + accepted
+    scale = divide(total.accepted, rejected, empty=0.0)
+    mean_weight = scale * divide(odds, accepted, empty=0.0)
+    d2 = scale**2 * divide(odds_square, accepted, empty=0.0)
+    if predicted:
+        surplus = total.predicted_weighted - (total.weight_positive - _strong_positive(total))
+    else:
+        rate = divide(sums.positive, sums.accepted, empty=0.5)
+        weights = sums.weight - (sums.accepted - sums.weak_accepted)
+        positive = sums.weight_positive - (sums.positive - sums.weak_positive)
+        surplus = (rate * weights - positive).sum(axis=-1)
+    error = np.abs(scale * divide(surplus, accepted, empty=0.0))
+    bound = cortes_two_sided(
+        np.maximum(accepted, 1e-9),
+        np.maximum(d2, 1.0),
+        pdim,
+        delta,
+        groups=len(accepted),
+        mean_weight=np.maximum(mean_weight, 1.0),
+    )
+    # Without overlap the divergence is infinite, and nothing is bounded.
+    return np.where((total.weak > 0) | (accepted == 0), np.inf, error + bound)
+
+
+def certificate(
+    notion: Notion, omega: float, sums: Sums, *, predicted: bool, pdim: float, delta: float
+) -> Certificate | None:
+    """Return what the observable conditions certify; None for demographic parity."""
+    if notion == "demographic":
+        return None
+    total = sums.by_group()
+    imputed = views(notion, sums, predicted=predicted, trusted=False).imputed
+    filled = total.predicted_rejected if predicted else guessed(sums)
+    span = imputed[~np.isnan(imputed)]
+    return certify(
+        notion,
+        omega,
+        imputed=min(float(np.ptp(span)), 1.0) if len(span) > 1 else 0.0,
+        rejection_rate=1 - total.accepted / total.people,
+        error_bound=error_bound(sums, predicted=predicted, pdim=pdim, delta=delta),
+        imputed_positive_rate=np.clip((total.positive + filled) / total.people, 0, 1),
+    )
+
+
+def _strong_positive(total: Sums) -> Floats:
+    return total.positive - total.weak_positive

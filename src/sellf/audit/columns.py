@@ -1,0 +1,103 @@
+"""Which columns of a log mean what, and how to read their values."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from sellf.errors import InputError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names that the user gave, and what the values in them mean."""
+
+    group: tuple[str, ...]
+    decision: str
+    outcome: str | None
+    propensity: str | None = None
+    score: str | None = None
+    features: tuple[str, ...] = ()
+    time: str | None = None
+    accepted_value: Any = None
+    """The decision that means accepted; None: 1 or True does."""
+    positive_value: Any = None
+    """The outcome that is good; None: 1 or True is."""
+    score_is_risk: bool = False
+    """Whether the score is the chance of a bad outcome."""
+    trust_rejected_outcomes: bool = False
+    drop_missing: bool = False
+
+    def named(self) -> dict[str, str]:
+        """Return the name of every column that is used, with the option that named it."""
+        single = {
+            "decision": self.decision,
+            "outcome": self.outcome,
+            "propensity": self.propensity,
+            "score": self.score,
+            "time": self.time,
+        }
+        used = {name: option for option, name in single.items() if name is not None}
+        used |= dict.fromkeys(self.features, "feature")
+        return used | dict.fromkeys(self.group, "group")
+
+
+def names_of(value: Any, option: str) -> tuple[str, ...]:
+    """Return one or several column names as a tuple."""
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, Iterable):
+        raise InputError(f"{option} is {value!r}: give a column's name, or a list of them.")
+    names = tuple(names)
+    for name in names:
+        name_of(name, option)
+    if len(set(names)) < len(names):
+        raise InputError(f"{option} names a column twice, in {list(names)}: name each once.")
+    return names
+
+
+def name_of(value: Any, option: str) -> str:
+    """Return one column name."""
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{option} is {value!r}: give a column's name.")
+    return value
+
+
+def check_names(columns: Columns, present: Sequence[Any]) -> None:
+    """Refuse names that the log does not have, has twice, or that mean two things at once."""
+    if not present:
+        raise InputError("the log has no columns: give a log with a header and rows.")
+    seen: set[Any] = set()
+    repeated = [name for name in present if name in seen or seen.add(name)]
+    for name, option in columns.named().items():
+        if name in repeated:
+            raise InputError(
+                f"the log has {list(present).count(name)} columns named {name!r}: rename all but "
+                f"the one meant as {option}."
+            )
+        if name not in seen:
+            raise InputError(_absent(name, option, [str(item) for item in present]))
+    kinds = [columns.decision, columns.outcome, columns.propensity, columns.time, *columns.group]
+    given = [name for name in kinds if name is not None]
+    for name in given:
+        if given.count(name) > 1:
+            raise InputError(
+                f"column {name!r} is named for two things: group, decision, outcome, propensity "
+                "and time are columns of their own."
+            )
+    if columns.score is not None and columns.score in (columns.decision, columns.outcome):
+        raise InputError(
+            f"score is {columns.score!r}, the decision or the outcome itself: name a column of "
+            "predictions that were made before the outcome was known, or leave score out."
+        )
+    leaks = {columns.decision: "the decision", columns.outcome: "the outcome"}
+    for name in columns.features:
+        if name in leaks:
+            raise InputError(f"feature {name!r} is {leaks[name]} itself: leave it out.")
+
+
+def _absent(name: str, option: str, present: list[str]) -> str:
+    near = get_close_matches(name, present, n=1, cutoff=0.5)
+    folded = [other for other in present if other.lower() == name.lower()]
+    hint = f"did you mean {(folded or near)[0]!r}? " if folded or near else ""
+    shown = ", ".join(map(repr, present[:12])) + (", ..." if len(present) > 12 else "")
+    return f"the log has no column {name!r} ({option}): {hint}It has {shown}."

@@ -1,0 +1,83 @@
+"""Point estimates from sums: what a group's utility is, as far as the log identifies it."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sellf.audit.scores import Floats
+from sellf.audit.sums import Sums
+from sellf.fairness.arrays import divide
+from sellf.fairness.notions import Counts, Notion, utility
+
+
+class Views(NamedTuple):
+    """Each group's utility in the three ways to look at it; arrays with one entry a group."""
+
+    naive: Floats
+    """Accepted people only; NaN where there are none the notion speaks of."""
+    imputed: Floats
+    """Predictions filled in for the rejected."""
+    low: Floats
+    """The smallest that the log allows, but for sampling error."""
+    high: Floats
+    """The largest; equal to `low` where overlap holds."""
+
+    @property
+    def value(self) -> Floats:
+        """The middle of what is identified."""
+        return (self.low + self.high) / 2
+
+
+def views(notion: Notion, sums: Sums, *, predicted: bool, trusted: bool) -> Views:
+    """Return all views of all groups.
+
+    Args:
+        notion: what is measured.
+        sums: by group and stratum.
+        predicted: whether the log has predictions.
+        trusted: whether the outcomes of the rejected are known.
+    """
+    total = sums.by_group()
+    if notion == "demographic":  # every decision is seen: one view is as good as another
+        rate = total.accepted / np.maximum(total.people, 1)
+        return Views(rate, rate, rate, rate)
+    seen = Counts(total.people, total.accepted, total.positive, 0 * total.people)
+    few, many = hidden_positives(sums, predicted=predicted, trusted=trusted)
+    imputed = total.predicted_rejected if predicted else guessed(sums)
+    ends = [utility(notion, seen._replace(rejected_positive=count)) for count in (few, many)]
+    # Nobody positive at all: opportunity is not defined, and may be anything.
+    low = np.where(np.isnan(ends[0]) | np.isnan(ends[1]), 0.0, np.minimum(*ends))
+    high = np.where(np.isnan(ends[0]) | np.isnan(ends[1]), 1.0, np.maximum(*ends))
+    return Views(
+        utility(notion, seen.accepted_only()),
+        utility(notion, seen._replace(rejected_positive=imputed)),
+        low,
+        high,
+    )
+
+
+def hidden_positives(sums: Sums, *, predicted: bool, trusted: bool) -> tuple[Floats, Floats]:
+    """Return the estimated number of positives among each group's rejected, least and most."""
+    if trusted:
+        known = sums.rejected_positive.sum(axis=-1)
+        return known, known
+    strong = sums.people - sums.weak
+    accepted = sums.accepted - sums.weak_accepted
+    positive = sums.positive - sums.weak_positive
+    if predicted:
+        score = sums.score
+    else:
+        rate = divide(positive, accepted, empty=0.0)
+        score = sums.weight_positive + rate * (strong - sums.weight)
+    # An unbiased estimate may leave the possible range; its mean over many strata does not.
+    estimate = np.clip((score - positive).sum(axis=-1), 0.0, (strong - accepted).sum(axis=-1))
+    return estimate, estimate + (sums.weak - sums.weak_accepted).sum(axis=-1)
+
+
+def guessed(sums: Sums) -> Floats:
+    """Return the rejected positives as whoever predicts from the accepted alike would guess."""
+    overall = divide(sums.positive.sum(axis=-1), sums.accepted.sum(axis=-1), empty=0.5)
+    rate = np.where(
+        sums.accepted > 0, divide(sums.positive, sums.accepted, empty=0.0), overall[..., None]
+    )
+    return (rate * (sums.people - sums.accepted)).sum(axis=-1)

@@ -1,0 +1,255 @@
+"""What an audit found: it prints itself, turns into a frame, JSON or a picture."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sellf.audit.exact import Interval
+from sellf.audit.verdict import Needed, Verdict, say
+from sellf.fairness.bounds import Certificate
+from sellf.fairness.notions import Notion
+from sellf.fairness.tables import Table
+
+MOST_PAIRED = 50
+"""JSON holds the differences of all pairs for up to this many groups."""
+
+
+class GroupFigures(NamedTuple):
+    """What the log says of one group."""
+
+    low: float
+    value: float
+    """The estimate; the middle of what is identified."""
+    high: float
+    people: int
+    accepted: int
+    naive: float
+    """Among the accepted alone; NaN if there is nobody."""
+    imputed: float
+    """With predictions filled in for the rejected."""
+    unidentified: float
+    """The part of the width that more rows like these would not remove."""
+    method: str
+
+
+class Doubt(NamedTuple):
+    """The disparity if decisions knew what the log does not hold."""
+
+    level: float
+    """L, by which the odds of acceptance of people who look alike may differ."""
+    low: float
+    high: float
+    verdict: Verdict
+
+
+class Period(NamedTuple):
+    """The audit of one period, and of everything up to its end."""
+
+    name: str
+    people: int
+    value: float
+    low: float
+    high: float
+    verdict: Verdict
+    """Of the period alone."""
+    so_far_low: float
+    so_far_high: float
+    so_far: Verdict
+    """Of all periods until then."""
+
+
+@dataclass(frozen=True)
+class Audit(Table):
+    """Whether decisions were fair, as far as the log can tell."""
+
+    notion: Notion
+    omega: float
+    """The disparity that is tolerated."""
+    delta: float
+    """The chance with which the interval may miss."""
+    verdict: Verdict
+    difference: Interval
+    """Largest minus smallest utility over the groups."""
+    by_group: dict[Any, GroupFigures]
+    naive: float
+    """The disparity among the accepted alone, which most tools report."""
+    imputed: float
+    """The disparity with predictions filled in."""
+    needed: Needed | None
+    """What would settle it; None if it is settled."""
+    method: str
+    finite_sample: bool
+    """Whether the guarantee holds at this sample size, or for large ones only."""
+    sensitivity: tuple[Doubt, ...]
+    overturned_at: float | None
+    """The smallest L that overturns the verdict; infinite if none does, None for an open one."""
+    certificate: Certificate | None
+    """What the paper's conditions certify on the same log."""
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    periods: tuple[Period, ...] = ()
+    truth: dict[Any, float] | None = None
+    """The known utilities, where the log was simulated."""
+
+    @property
+    def pairs(self) -> dict[tuple[Any, Any], Interval]:
+        """The difference of every two groups, second minus first, all at once."""
+        items = list(self.by_group.items())
+        return {
+            (a, b): Interval(y.low - x.high, y.value - x.value, y.high - x.low)
+            for i, (a, x) in enumerate(items)
+            for b, y in items[i + 1 :]
+        }
+
+    def _title(self) -> str:
+        low, value, high = self.difference
+        kind = "" if self.finite_sample else ", asymptotic"
+        return (
+            f"{self.notion} disparity {value:.3f}, between {low:.3f} and {high:.3f} "
+            f"({1 - self.delta:.0%} confidence{kind}): {self.verdict.upper()} at tolerance "
+            f"{self.omega:g}"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        groups = list(self.by_group.values())
+        columns: dict[str, list[Any]] = {
+            "group": [say(name) for name in self.by_group],
+            "people": [group.people for group in groups],
+            "accepted": [group.accepted for group in groups],
+            "naive": [group.naive for group in groups],
+            "imputed": [group.imputed for group in groups],
+            "ours": [group.value for group in groups],
+            "low": [group.low for group in groups],
+            "high": [group.high for group in groups],
+            "unidentified": [group.unidentified for group in groups],
+        }
+        if self.truth is not None:
+            columns["truth"] = [self.truth[name] for name in self.by_group]
+        return columns
+
+    def __str__(self) -> str:
+        from sellf.audit.words import report
+
+        return report(self, super().__str__())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure as plain values; what is not a number is None."""
+        few = len(self.by_group) <= MOST_PAIRED
+        return {
+            "notion": self.notion,
+            "omega": self.omega,
+            "delta": self.delta,
+            "verdict": self.verdict,
+            "difference": _plain(self.difference),
+            "naive": _number(self.naive),
+            "imputed": _number(self.imputed),
+            "method": self.method,
+            "finite_sample": self.finite_sample,
+            "by_group": [
+                {
+                    "group": _name(name),
+                    **_plain(group),
+                    "imputation_bias": _number(group.imputed - group.value),
+                }
+                for name, group in self.by_group.items()
+            ],
+            "pairs": [
+                {"first": _name(a), "second": _name(b), **_plain(interval)}
+                for (a, b), interval in (self.pairs if few else {}).items()
+            ],
+            "needed": None
+            if self.needed is None
+            else {
+                "people": {say(name): n for name, n in self.needed.people.items()},
+                "labels": {say(name): n for name, n in self.needed.labels.items()},
+                "accept_share": self.needed.accept_share,
+                "sentence": self.needed.sentence,
+            },
+            "sensitivity": [_plain(doubt) for doubt in self.sensitivity],
+            "overturned_at": _number(self.overturned_at),
+            "never_overturned": self.overturned_at == float("inf"),
+            "certificate": None
+            if self.certificate is None
+            else {
+                "certified": self.certificate.certified,
+                "disparity_bound": _number(self.certificate.disparity_bound),
+                "imputed": _number(self.certificate.imputed),
+                "bias": _number(self.certificate.bias),
+                "limit": _number(self.certificate.limit),
+                "share_by_group": {
+                    say(name): _number(share)
+                    for name, share in zip(
+                        self.by_group, self.certificate.share_by_group.values(), strict=True
+                    )
+                },
+            },
+            "assumptions": list(self.assumptions),
+            "warnings": list(self.warnings),
+            "periods": [_plain(period) for period in self.periods],
+            "truth": None
+            if self.truth is None
+            else {say(name): value for name, value in self.truth.items()},
+        }
+
+    def to_json(self) -> str:
+        """Return every figure as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def plot(self) -> Any:
+        """Draw each group's interval beside the naive and the imputed figure; needs matplotlib."""
+        from sellf.audit.picture import draw
+
+        return draw(self)
+
+
+@dataclass(frozen=True)
+class Audits(Table):
+    """The audits of several notions on one log."""
+
+    by_notion: dict[Notion, Audit]
+
+    def __getitem__(self, notion: Notion) -> Audit:
+        return self.by_notion[notion]
+
+    def _title(self) -> str:
+        first = next(iter(self.by_notion.values()))
+        return (
+            f"Disparity by notion, tolerance {first.omega:g}, each with {1 - first.delta:.0%} "
+            "confidence"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        audits = list(self.by_notion.values())
+        return {
+            "notion": list(self.by_notion),
+            "naive": [audit.naive for audit in audits],
+            "imputed": [audit.imputed for audit in audits],
+            "ours": [audit.difference.value for audit in audits],
+            "low": [audit.difference.low for audit in audits],
+            "high": [audit.difference.high for audit in audits],
+            "verdict": [audit.verdict for audit in audits],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure as plain values, by notion."""
+        return {str(notion): audit.to_dict() for notion, audit in self.by_notion.items()}
+
+    def to_json(self) -> str:
+        """Return every figure as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _name(name: Any) -> Any:
+    return list(map(str, name)) if isinstance(name, tuple) else say(name)
+
+
+def _plain(figures: Any) -> dict[str, Any]:
+    return {key: _number(value) for key, value in figures._asdict().items()}
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return value

@@ -1,0 +1,336 @@
+"""Rows in memory: values checked one column at a time, as NumPy arrays."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.audit.columns import Columns
+from sellf.audit.scores import Floats, Person
+from sellf.errors import InputError
+from sellf.fairness.checks import sorted_names
+
+Values = NDArray[Any]
+MOST_GROUPS = 1000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A checked log in memory."""
+
+    names: list[Any]
+    """The groups, in sorted order."""
+    codes: NDArray[np.intp]
+    """Each row's group, as a place in `names`."""
+    person: Person
+    time: Values | None = None
+    features: dict[str, Values] | None = None
+    missing_outcomes: int = 0
+    """Accepted people who were left out since their outcome is not known."""
+
+    def of_group(self, place: int) -> Person:
+        """Return the rows of one group."""
+        return self.person.take(np.flatnonzero(self.codes == place))
+
+
+def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = True) -> Rows:
+    """Turn columns of any values into checked rows, or say which row cannot be used.
+
+    Args:
+        columns: what the columns mean.
+        table: every column that is named, as an array each.
+        several: whether to ask for two groups or more.
+    """
+    if not len(table[columns.decision]):
+        raise InputError("the log has no rows: there is nobody to audit.")
+    decision = binary(table[columns.decision], columns.decision, "decision", columns.accepted_value)
+    accepted = decision.astype(np.float64)
+    keep, positive, hidden = outcomes(columns, table, accepted)
+    p = propensity(columns, table, accepted)
+    f = score(columns, table)
+    names, codes = groups(columns, table)
+    time = None if columns.time is None else table[columns.time]
+    features = {name: table[name] for name in columns.features} or None
+    dropped = 0
+    if keep is not None:
+        dropped = int((~keep).sum())
+        accepted, positive, codes = accepted[keep], positive[keep], codes[keep]
+        hidden = None if hidden is None else hidden[keep]
+        p = None if p is None else p[keep]
+        f = None if f is None else f[keep]
+        time = None if time is None else time[keep]
+        features = features and {name: values[keep] for name, values in features.items()}
+        present = np.unique(codes)
+        names, codes = [names[i] for i in present], np.searchsorted(present, codes)
+    if several and len(names) < 2:
+        raise InputError(one_group(columns, names))
+    if len(names) > MOST_GROUPS:
+        raise InputError(many_groups(columns, len(names)))
+    person = Person(accepted, positive, p, f, hidden)
+    return Rows(names, codes, person, time, features, dropped)
+
+
+def one_group(columns: Columns, names: list[Any]) -> str:
+    """Return the message for a log of a single group."""
+    label = " and ".join(map(repr, columns.group))
+    shown = repr(names[0]) if names else "nobody"
+    return (
+        f"group {label} has one value only, {shown}: a disparity compares two groups or more. "
+        "Name another column with --group."
+    )
+
+
+def many_groups(columns: Columns, count: int) -> str:
+    """Return the message for a column that names people rather than groups."""
+    label = " and ".join(map(repr, columns.group))
+    return (
+        f"group {label} has more than {MOST_GROUPS:,} values"
+        + (f" ({count:,})" if count > MOST_GROUPS + 1 else "")
+        + ": name a column of groups, not of people."
+    )
+
+
+def binary(values: Values, name: str, option: str, yes: Any) -> NDArray[np.bool_]:
+    """Return which rows hold the value that means yes, of a column of two values."""
+    missing = is_missing(values)
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise InputError(
+            f"{option} {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}):"
+            " every application has a decision; leave those rows out."
+        )
+    kinds = distinct(values)
+    meaning = two_values(kinds, name, option, yes)
+    return _equal(values, meaning)
+
+
+def two_values(kinds: list[Any], name: str, option: str, yes: Any) -> Any:
+    """Return which of the values means yes, if there are two at most and it is clear which."""
+    flag = "--accepted-value" if option == "decision" else "--positive-value"
+    word = "accepted" if option == "decision" else "a good outcome"
+    shown = ", ".join(repr(kind) for kind in kinds[:6]) + (", ..." if len(kinds) > 6 else "")
+    if len(kinds) > 2:
+        raise InputError(
+            f"{option} {name!r} has {len(kinds)} values ({shown}): it must have two. Leave out "
+            f"the rows that are neither, and say which value means {word} with {flag}."
+        )
+    if yes is not None:
+        for kind in kinds:
+            if _same(kind, yes):
+                return kind
+        raise InputError(
+            f"{option} {name!r} is never {yes!r}, it is {shown}: type {flag} with one of these."
+        )
+    if all(_same(kind, 0) or _same(kind, 1) for kind in kinds):
+        return next((kind for kind in kinds if _same(kind, 1)), 1)
+    raise InputError(
+        f"{option} {name!r} has the values {shown}: say which of them means {word} with {flag}."
+    )
+
+
+def outcomes(
+    columns: Columns, table: dict[str, Values], accepted: Floats
+) -> tuple[NDArray[np.bool_] | None, Floats, Floats | None]:
+    """Return rows to keep (None: all), accepted positives, and trusted rejected positives."""
+    if columns.outcome is None:
+        return None, np.zeros(len(accepted)), None
+    values, name = table[columns.outcome], columns.outcome
+    missing = is_missing(values)
+    absent = missing & (accepted == 1)
+    known = ~missing
+    if absent.any() and not columns.drop_missing:
+        raise InputError(missing_message(name, int(absent.sum()), int(accepted.sum())))
+    given = known & (accepted == 0)
+    if given.any() and not columns.trust_rejected_outcomes:
+        raise InputError(rejected_message(name, int(given.sum()), int(np.flatnonzero(given)[0])))
+    if columns.trust_rejected_outcomes and not known[accepted == 0].all():
+        count = int((missing & (accepted == 0)).sum())
+        raise InputError(untrusted_message(name, count))
+    good = np.zeros(len(values))
+    if known.any():
+        meaning = two_values(distinct(values[known]), name, "outcome", columns.positive_value)
+        good[known] = _equal(values[known], meaning)
+    hidden = good * (1 - accepted) if columns.trust_rejected_outcomes else None
+    keep = ~absent if absent.any() else None
+    if keep is not None and not (keep & (accepted == 1)).any():
+        raise InputError(f"outcome {name!r} is missing for everyone accepted: nothing is left.")
+    return keep, good * accepted, hidden
+
+
+def missing_message(name: str, count: int, accepted: int) -> str:
+    """Say that accepted people lack an outcome."""
+    return (
+        f"outcome {name!r} is missing for {count:,} of {accepted:,} accepted rows "
+        f"({count / accepted:.1%}): type --drop-missing to leave them out, if they are missing for "
+        "no reason that has to do with the outcome."
+    )
+
+
+def rejected_message(name: str, count: int, row: int | None) -> str:
+    """Say that rejected people have an outcome."""
+    first = "" if row is None else f" (the first is row {row})"
+    return (
+        f"outcome {name!r} is given for {count:,} rejected rows{first}: an outcome is seen for the "
+        "accepted only. Empty it for the rejected, or type --trust-rejected-outcomes if it is "
+        "what really happened to them."
+    )
+
+
+def untrusted_message(name: str, count: int) -> str:
+    """Say that outcomes to be trusted are not there."""
+    return (
+        f"outcome {name!r} is missing for {count:,} rejected rows: --trust-rejected-outcomes needs "
+        "the outcome of everyone. Leave it out; then the outcomes of the rejected must be empty."
+    )
+
+
+def propensity(columns: Columns, table: dict[str, Values], accepted: Floats) -> Floats | None:
+    """Return the chances of acceptance."""
+    if columns.propensity is None:
+        return None
+    name = columns.propensity
+    values = numbers(table[name], name, "propensity")
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        _refuse("propensity", name, table[name], bad, "a chance lies between 0 and 1.")
+    impossible = (values == 0) & (accepted == 1)
+    if impossible.any():
+        expected = "this person was accepted, so the chance was not 0."
+        _refuse("propensity", name, table[name], impossible, expected)
+    return values
+
+
+def score(columns: Columns, table: dict[str, Values]) -> Floats | None:
+    """Return the predicted chances of a good outcome."""
+    if columns.score is None:
+        return None
+    name = columns.score
+    values = numbers(table[name], name, "score")
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        expected = "a score is the predicted chance of a good outcome, between 0 and 1."
+        _refuse("score", name, table[name], bad, expected)
+    return 1 - values if columns.score_is_risk else values
+
+
+def groups(columns: Columns, table: dict[str, Values]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the groups' names in sorted order, and each row's place among them."""
+    names: list[Any] = []
+    codes = np.zeros(len(table[columns.decision]), dtype=np.intp)
+    for place, name in enumerate(columns.group):
+        own, own_codes = _grouping(name, table[name])
+        if place == 0:
+            names, codes = own, own_codes
+            continue
+        codes = codes * len(own) + own_codes
+        names = [(*_tuple(first, place), second) for first in names for second in own]
+        present, codes = np.unique(codes, return_inverse=True)
+        names = [names[i] for i in present]
+    return names, codes
+
+
+def _tuple(name: Any, place: int) -> tuple[Any, ...]:
+    return name if place > 1 else (name,)
+
+
+def _grouping(name: str, values: Values) -> tuple[list[Any], NDArray[np.intp]]:
+    missing = is_missing(values)
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise InputError(
+            f"group {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}): "
+            "leave those rows out, or name their group, for example 'unknown'."
+        )
+    if values.dtype.kind in "biufMmUS":
+        own, codes = np.unique(values, return_inverse=True)
+        return own.tolist(), codes.astype(np.intp)
+    numbered: dict[Any, int] = {}
+    try:
+        codes = np.fromiter(
+            (numbered.setdefault(item, len(numbered)) for item in values), np.intp, len(values)
+        )
+    except TypeError:
+        raise InputError(
+            f"group {name!r} holds values that are no names: give words or numbers."
+        ) from None
+    own = sorted_names(numbered)
+    place = {item: i for i, item in enumerate(own)}
+    order = np.array([place[item] for item in numbered], dtype=np.intp)
+    return own, order[codes]
+
+
+def numbers(values: Values, name: str, option: str) -> Floats:
+    """Return a column of numbers, none of them missing."""
+    if values.dtype.kind in "biuf":
+        result = values.astype(np.float64)
+    else:
+        result = np.array([_number(item) for item in values], dtype=np.float64)
+    bad = ~np.isfinite(result)
+    if bad.any():
+        _refuse(option, name, values, bad, "every row needs a number.")
+    return result
+
+
+def _number(item: Any) -> float:
+    try:
+        return float(item)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def is_missing(values: Values) -> NDArray[np.bool_]:
+    """Return which values are None, NaN, NaT or empty words."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.fromiter((_missing(item) for item in values), bool, len(values))
+
+
+def _missing(item: Any) -> bool:
+    if item is None or (isinstance(item, str) and not item.strip()):
+        return True
+    try:
+        return bool(item != item)  # NaN and NaT differ from themselves, pandas' NA cannot say
+    except (TypeError, ValueError):
+        return True
+
+
+def distinct(values: Values) -> list[Any]:
+    """Return the different values, at most a dozen of them."""
+    if values.dtype.kind != "O":
+        return np.unique(values)[:12].tolist()
+    found: dict[str, Any] = {}
+    for item in values:
+        # By type too, since 1 and True are equal and '1' is another thing.
+        key = repr(item) if not isinstance(item, int | float | np.generic) else repr(float(item))
+        found.setdefault(key, item)
+        if len(found) > 12:
+            break
+    return list(found.values())
+
+
+def _same(kind: Any, wanted: Any) -> bool:
+    """Whether a value is the one meant: 1, 1.0, True and, as typed on a command line, '1'."""
+    try:
+        if isinstance(kind, str) != isinstance(wanted, str):
+            return _number(kind) == _number(wanted) or str(kind).lower() == str(wanted).lower()
+        return bool(kind == wanted)
+    except (TypeError, ValueError):
+        return False
+
+
+def _equal(values: Values, meaning: Any) -> NDArray[np.bool_]:
+    if values.dtype.kind != "O":
+        return values == meaning
+    return np.fromiter((_same(item, meaning) for item in values), bool, len(values))
+
+
+def _refuse(option: str, name: str, values: Values, bad: NDArray[np.bool_], expected: str) -> None:
+    row = int(np.flatnonzero(bad)[0])
+    more = int(bad.sum()) - 1
+    others = f" ({more:,} more like it)" if more else ""
+    raise InputError(f"{option} {name!r} is {values[row]!s} at row {row}{others}: {expected}")

@@ -1,0 +1,150 @@
+"""`sellf.audit`: a decision log in, a verdict out."""
+
+from dataclasses import replace
+from typing import Any
+
+from sellf.audit.aipw import MODELS, Model
+from sellf.audit.columns import Columns, name_of, names_of
+from sellf.audit.evidence import gather
+from sellf.audit.judge import judge
+from sellf.audit.result import Audit, Audits
+from sellf.errors import InputError
+from sellf.fairness.checks import number, one_of
+from sellf.fairness.notions import NOTIONS, Notion
+
+
+def audit(
+    log: Any,
+    *,
+    group: str | list[str] | tuple[str, ...],
+    decision: str,
+    outcome: str | None = None,
+    propensity: str | None = None,
+    score: str | None = None,
+    features: str | list[str] | tuple[str, ...] = (),
+    notion: Notion = "opportunity",
+    omega: float = 0.05,
+    delta: float = 0.05,
+    overlap: float | None = None,
+    model: Model = "boosting",
+    time: str | None = None,
+    by: str | None = None,
+    anytime: bool = False,
+    accepted_value: Any = None,
+    positive_value: Any = None,
+    score_is_risk: bool = False,
+    trust_rejected_outcomes: bool = False,
+    drop_missing: bool = False,
+) -> Audit:
+    """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
+
+    Args:
+        log: a path to a CSV or Parquet file, a frame (pandas, Polars, PyArrow, DuckDB, Spark), or a
+            mapping of columns.
+        group: the column that names each person's group, or several.
+        decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`.
+        outcome: 1 for good and 0 for bad, empty for the rejected.
+        propensity: the chance with which each decision was to accept.
+        score: a prediction of the outcome, the chance that it is good, fitted on other people.
+        features: what propensities are estimated from where they are not known.
+        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)) or
+            "demographic" (P(A = 1)).
+        omega: the disparity that is tolerated.
+        delta: the chance with which the interval may miss: 0.05 for 95 % confidence.
+        overlap: below this propensity nothing is concluded from the accepted about the rejected.
+        model: "boosting" or "logistic", for propensities that are not known.
+        time: the column that dates each decision.
+        by: "day", "week", "month", "quarter" or "year": audit each on its own as well.
+        anytime: intervals that hold however often one looks while the log grows; rows count in the
+            order of `time`, or of the log if there is none.
+        accepted_value: the decision that means accepted.
+        positive_value: the outcome that is good.
+        score_is_risk: the score is the chance of a bad outcome.
+        trust_rejected_outcomes: use outcomes of the rejected that the log holds.
+        drop_missing: leave out accepted people without an outcome.
+    """
+    options = {name: value for name, value in locals().items() if name != "notion"}
+    one_of("notion", notion, NOTIONS)
+    return _audits([notion], **options)[notion]
+
+
+def audit_all(log: Any, **options: Any) -> Audits:
+    """Audit all four notions at once; takes what `audit` takes, except `notion`.
+
+    Every notion's interval holds with probability 1 - delta by itself.
+    """
+    if "notion" in options:
+        raise InputError("audit_all audits every notion: leave notion out, or call audit.")
+    defaults = {
+        name: value for name, value in (audit.__kwdefaults__ or {}).items() if name != "notion"
+    }
+    unknown = set(options) - set(audit.__kwdefaults__ or {}) - {"group", "decision"}
+    if unknown:
+        raise InputError(f"audit_all has no option {sorted(unknown)[0]!r}.")
+    for name in ("group", "decision"):
+        if name not in options:
+            raise InputError(f"{name} is missing: name the column of the log that holds it.")
+    labelled = options.get("outcome") is not None
+    notions: list[Notion] = list(NOTIONS) if labelled else ["demographic"]
+    return Audits(_audits(notions, log=log, **{**defaults, **options}))
+
+
+def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
+    omega = number("omega", options["omega"], low=0, high=1)
+    delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
+    overlap = options["overlap"]
+    if overlap is not None:
+        overlap = number("overlap", overlap, low=0, high=1, low_open=True)
+    one_of("model", options["model"], MODELS)
+    columns = _columns(options)
+    if columns.outcome is None and notions != ["demographic"]:
+        raise InputError(
+            f"outcome is missing: {notions[0]} needs the outcome of the accepted; only "
+            "'demographic' needs none."
+        )
+    by, anytime = options["by"], bool(options["anytime"])
+    if by is not None and columns.time is None:
+        raise InputError(f"by is {by!r} and time is missing: name the column of dates with --time.")
+    if columns.time is not None and by is None and not anytime:
+        raise InputError(
+            f"time is {columns.time!r}: say what for, with --by month or with --anytime."
+        )
+    from sellf.audit.periods import PERIODS, by_period, in_order
+    from sellf.audit.sources import open_log
+
+    if by is not None:
+        one_of("by", by, PERIODS)
+    source = open_log(log, columns)
+    if by is not None or (anytime and columns.time is not None):
+        source = in_order(source, columns)
+    how = {"overlap": overlap, "model": options["model"]}
+    evidence = gather(source, columns, **how, anytime=anytime)
+    result = {}
+    for notion in notions:
+        found = judge(notion, evidence, omega=omega, delta=delta, anytime=anytime)
+        if by is not None:
+            periods = by_period(notion, evidence, source, by, omega=omega, delta=delta)
+            found = replace(found, periods=periods)
+        result[notion] = found
+    return result
+
+
+def _columns(options: dict[str, Any]) -> Columns:
+    single = {
+        name: None if options[name] is None else name_of(options[name], name)
+        for name in ("outcome", "propensity", "score", "time")
+    }
+    group = names_of(options["group"], "group")
+    if not group:
+        raise InputError("group is empty: name the column that holds each person's group.")
+    return Columns(
+        group=group,
+        decision=name_of(options["decision"], "decision"),
+        features=names_of(options["features"], "features"),
+        accepted_value=options["accepted_value"],
+        positive_value=options["positive_value"],
+        score_is_risk=bool(options["score_is_risk"]),
+        trust_rejected_outcomes=bool(options["trust_rejected_outcomes"]),
+        drop_missing=bool(options["drop_missing"]),
+        **single,
+    )

@@ -1,0 +1,62 @@
+"""Hidden confounding: what if decisions knew something of the outcome that the log does not hold?
+
+The marginal sensitivity model (Tan 2006): with L >= 1 the odds of acceptance of two people whom the
+log shows as alike differ by a factor of L at most. For a binary outcome with accepted share m the
+rejected share then lies in [max(m / L, 1 - L (1 - m)), min(L m, 1 - (1 - m) / L)].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sellf.audit.scores import Floats
+from sellf.audit.sums import Sums
+from sellf.fairness.arrays import divide
+from sellf.fairness.notions import Counts, Notion, utility
+
+LEVELS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
+"""The values of L that are reported."""
+LARGEST = 100.0
+"""Verdicts that stand up to this are not doubted further."""
+
+
+class Shift(NamedTuple):
+    """How far hidden confounding can move each group's utility."""
+
+    down: Floats
+    up: Floats
+
+
+def rejected_share(m: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest share of positives among the rejected.
+
+    Args:
+        m: P(Y = 1 | A = 1, x).
+        level: L, how much the odds of acceptance may differ; 1 means no confounding.
+    """
+    low = np.maximum(m / level, 1 - level * (1 - m))
+    high = np.minimum(level * m, 1 - (1 - m) / level)
+    return low, high
+
+
+def shift(notion: Notion, sums: Sums, level: float) -> Shift:
+    """Return by how much utilities can differ from those without hidden confounding.
+
+    Alike are people of one group and stratum. Where overlap fails m is not known, and what the
+    other intervals say (anything is possible there) stands.
+    """
+    accepted = sums.accepted - sums.weak_accepted
+    rejected = sums.people - sums.weak - accepted
+    m = divide(sums.positive - sums.weak_positive, accepted, empty=0.0)
+    usable = accepted > 0
+    low, high = rejected_share(m, level)
+    total = sums.by_group()
+
+    def measure(share: Floats) -> Floats:
+        hidden = np.where(usable, share * rejected, 0.0).sum(axis=-1)
+        counts = Counts(total.people, total.accepted, total.positive, hidden)
+        result = utility(notion, counts)
+        return np.where(np.isnan(result), 0.0, result)
+
+    centre, ends = measure(m), (measure(low), measure(high))
+    return Shift(centre - np.minimum(*ends), np.maximum(*ends) - centre)

@@ -1,0 +1,80 @@
+"""An audit in words: the table, what would settle it, and what was assumed."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sellf.audit.result import Audit
+    from sellf.fairness.bounds import Certificate
+
+
+def report(audit: "Audit", table: str) -> str:
+    """Return the printed result."""
+    title, *rows = table.split("\n")
+    naive = "undefined" if audit.naive != audit.naive else f"{audit.naive:.3f}"
+    imputed = "undefined" if audit.imputed != audit.imputed else f"{audit.imputed:.3f}"
+    parts = [
+        title,
+        "",
+        *rows,
+        "",
+        f"Among the accepted alone the disparity is {naive}; with predictions filled in {imputed}.",
+    ]
+    if audit.truth is not None:
+        values = list(audit.truth.values())
+        parts.append(
+            f"The true disparity of this simulated log is {max(values) - min(values):.3f}."
+        )
+    if audit.periods:
+        parts += ["", *_periods(audit)]
+    if audit.needed is not None:
+        parts += ["", f"What would settle it: {audit.needed}"]
+    if audit.sensitivity:
+        parts += ["", *_doubts(audit)]
+    if audit.certificate is not None:
+        parts += ["", _certificate(audit.certificate)]
+    parts += ["", "Assumed:", *(f"- {line}" for line in audit.assumptions)]
+    if audit.warnings:
+        parts += ["", "Look at this:", *(f"- {line}" for line in audit.warnings)]
+    return "\n".join(parts)
+
+
+def _certificate(found: "Certificate") -> str:
+    """Say what the observable conditions come to."""
+    bias = f"at most {found.bias:.3f}" if found.bias < float("inf") else "unbounded"
+    limit = max(found.limit, 0.0)
+    bound = found.disparity_bound
+    return (
+        f"The paper's conditions on the same log: imputed disparity {found.imputed:.3f}, bias of "
+        f"the predictor {bias}, both to be at most {limit:.3f}: "
+        + ("certified" if found.certified else "not certified")
+        + f". They bound the disparity by {bound:.3f}"
+        + (", all it can be." if bound >= 1 else ".")
+    )
+
+
+def _doubts(audit: "Audit") -> list[str]:
+    ranges = "; ".join(
+        f"L = {doubt.level:g}: {doubt.low:.3f} to {doubt.high:.3f}" for doubt in audit.sensitivity
+    )
+    lines = [f"If people who look alike differed in their odds of acceptance by L: {ranges}."]
+    if audit.overturned_at is not None:
+        large = audit.overturned_at == float("inf")
+        lines.append(
+            "No such L overturns the verdict."
+            if large
+            else f"The smallest L that overturns the verdict is {audit.overturned_at:.2f}."
+        )
+    return lines
+
+
+def _periods(audit: "Audit") -> list[str]:
+    header = f"{'period':<12}{'people':>10}{'value':>8}{'low':>8}{'high':>8}  {'verdict':<13}so far"
+    return [
+        header,
+        *(
+            f"{period.name:<12}{period.people:>10,}{period.value:>8.3f}{period.low:>8.3f}"
+            f"{period.high:>8.3f}  {period.verdict:<13}{period.so_far_low:.3f} to "
+            f"{period.so_far_high:.3f}, {period.so_far}"
+            for period in audit.periods
+        ),
+    ]

@@ -1,0 +1,59 @@
+"""`sellf audit`: a log's verdict, as a table or as JSON."""
+
+from dataclasses import replace
+from typing import Any
+
+from sellf.audit import Audit, Audits, audit, audit_all
+from sellf.errors import InputError
+from sellf.fairness.notions import NOTIONS, Notion
+
+
+def show(log: str | None, options: dict[str, Any], *, example: bool, json: bool) -> None:
+    """Audit a log and print what was found."""
+    if example == (log is not None):
+        raise InputError(
+            "name one log: type `sellf audit loans.parquet --group race --decision approved "
+            "--outcome repaid`, or `sellf audit --example`."
+        )
+    notion = options.pop("notion")
+    result = _example(notion, options) if example else _audit(log, notion, options)
+    if json:
+        print(result.to_json())
+    elif isinstance(result, Audits):
+        parts = [str(result), *map(str, result.by_notion.values())]
+        print(("\n\n" + "-" * 78 + "\n").join(parts))
+    else:
+        print(result)
+
+
+def _audit(log: Any, notion: str, options: dict[str, Any]) -> Audit | Audits:
+    for name in ("group", "decision"):
+        if not options[name]:
+            raise InputError(f"{name} is missing: type --{name} and the name of its column.")
+    if notion == "all":
+        return audit_all(log, **options)
+    return audit(log, notion=_notion(notion), **options)
+
+
+def _notion(name: str) -> Notion:
+    return name  # pyright: ignore[reportReturnType]  # audit checks it
+
+
+def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
+    from sellf.cli.lending_log import example, truth
+
+    columns = {
+        "group": ["race"],
+        "decision": "approved",
+        "outcome": "repaid",
+        "propensity": "p_approve",
+        "score": "p_repay",
+    }
+    true = truth()
+    result = _audit(example(), notion, {**options, **columns})
+    if isinstance(result, Audit):
+        return replace(result, truth=true[result.notion])
+    known: dict[Notion, Audit] = {}
+    for name in NOTIONS:
+        known[name] = replace(result[name], truth=true[name])
+    return Audits(known)

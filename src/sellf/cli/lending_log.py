@@ -1,0 +1,68 @@
+"""The log of `sellf audit --example`: lending, with a truth that is known."""
+
+from typing import Any
+
+import numpy as np
+
+from sellf.errors import InputError
+from sellf.fairness.notions import NOTIONS, Counts, Notion, utility
+
+COST = 0.8
+"""What a loan costs per unit that a repaid one brings: lend the more readily above this chance."""
+GROUPS = ("Black", "White")
+
+
+def example(people: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
+    """Return a lending log on FICO's figures: race, score class, approved, p_approve, repaid, pd.
+
+    The lender knows repayment by score, not by race, draws its decisions, and records the chance.
+    """
+    if people < 100:
+        raise InputError(
+            f"people is {people}: type --people 100 or more, so that both races occur."
+        )
+    p_class, p_repay, by_class = _figures()
+    rng = np.random.default_rng(seed)
+    race = rng.integers(0, len(GROUPS), people)
+    edges = np.cumsum(p_class, axis=1)
+    score = np.minimum((rng.random(people)[:, None] > edges[race]).sum(axis=1), 9)
+    chance = _policy(by_class)[score]
+    approved = rng.random(people) < chance
+    repaid = rng.random(people) < p_repay[race, score]
+    return {
+        "race": np.array(GROUPS)[race],
+        "score_class": score,
+        "approved": approved.astype(int),
+        "p_approve": chance,
+        "repaid": np.where(approved, repaid, np.nan),
+        "p_repay": by_class[score],
+    }
+
+
+def truth() -> dict[Notion, dict[Any, float]]:
+    """Return the true utility of each race under the example's policy, by notion."""
+    p_class, p_repay, by_class = _figures()
+    accept = _policy(by_class)
+    accepted = (p_class * accept).sum(axis=1)
+    both = (p_class * accept * p_repay).sum(axis=1)
+    hidden = (p_class * (1 - accept) * p_repay).sum(axis=1)
+    counts = Counts(np.ones(len(GROUPS)), accepted, both, hidden)
+    return {
+        notion: dict(zip(GROUPS, utility(notion, counts).tolist(), strict=True))
+        for notion in NOTIONS
+    }
+
+
+def _policy(by_class: np.ndarray) -> np.ndarray:
+    # Nobody's chance is below 6 %: some loans to everyone are what makes an audit possible.
+    return 0.06 + 0.92 / (1 + np.exp(-15 * (by_class - COST)))
+
+
+def _figures() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from sellf.envs.tables import fico
+
+    figures = fico()
+    row = [figures.races.index(name) for name in GROUPS]
+    p_class = figures.p_class[row]
+    p_class = p_class / p_class.sum(axis=1, keepdims=True)
+    return p_class, figures.p_repay[row], figures.p_repay.mean(axis=0)

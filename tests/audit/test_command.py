@@ -1,0 +1,107 @@
+"""`sellf audit` as its users meet it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sellf
+from sellf.cli import main
+from tests.audit.logs import COLUMNS, lending
+
+OPTIONS = [part for name, column in COLUMNS.items() for part in (f"--{name}", column)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    log = pd.DataFrame(lending(3000))
+    log["sex"] = np.where(np.arange(3000) % 2 == 0, "f", "m")
+    log["date"] = np.datetime64("2025-01-01") + np.arange(3000) % 300
+    log.to_parquet(tmp_path / "log.parquet")
+    return str(tmp_path / "log.parquet")
+
+
+def test_the_example_is_audited_beside_its_truth(capsys):
+    assert main(["audit", "--example"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("opportunity disparity")
+    assert "UNFAIR at tolerance 0.05" in shown
+    assert "The true disparity of this simulated log is 0.2" in shown
+    for part in ("naive", "imputed", "Assumed:", "overturns the verdict", "The paper's conditions"):
+        assert part in shown
+
+
+def test_json_has_the_figures_of_the_table(capsys, path):
+    assert main(["audit", path, *OPTIONS, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    known = sellf.audit(path, **COLUMNS)
+    assert found == json.loads(known.to_json())
+    frame = known.to_frame()
+    for row, group in zip(frame.to_dict("records"), found["by_group"], strict=True):
+        assert row["group"] == group["group"]
+        assert row["ours"] == group["value"]
+        assert (row["low"], row["high"]) == (group["low"], group["high"])
+        assert (row["naive"], row["imputed"]) == (group["naive"], group["imputed"])
+
+
+def test_all_notions_and_several_groups_at_once(capsys, path):
+    options = [*OPTIONS, "--group", "sex", "--notion", "all", "--omega", "0.1"]
+    assert main(["audit", path, *options]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Disparity by notion, tolerance 0.1")
+    for part in ("qualification", "accuracy", "opportunity", "demographic", "a/f", "b/m"):
+        assert part in shown
+    assert main(["audit", path, *options, "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == set(sellf.fairness.NOTIONS)
+
+
+def test_an_audit_by_month(capsys, path):
+    assert main(["audit", path, *OPTIONS, "--time", "date", "--by", "month"]) == 0
+    shown = capsys.readouterr().out
+    assert "2025-01" in shown
+    assert "2025-10" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name one log"),
+        (["log.csv", "--example"], "name one log"),
+        (["log.csv"], "group is missing: type --group"),
+        (["log.csv", *OPTIONS], "there is no file log.csv"),
+        (["log.csv", *OPTIONS, "--html", "report.html"], "--html is not available yet"),
+        (["--example", "--notion", "equality"], "did you mean"),
+        (["--example", "--omega", "2"], "omega is 2"),
+    ],
+)
+def test_a_mistake_ends_with_exit_code_2_and_writes_nothing(
+    tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_becomes_frames_and_a_picture(tmp_path):
+    audit = sellf.audit(lending(500), **COLUMNS)
+    assert list(audit.to_frame()["group"]) == ["a", "b"]
+    figure = audit.plot()
+    figure.savefig(tmp_path / "audit.png")
+    assert (tmp_path / "audit.png").stat().st_size > 5000
+    both = sellf.audit_all(lending(500), **COLUMNS)
+    assert list(both.to_frame()["notion"]) == list(sellf.fairness.NOTIONS)
+    with pytest.raises(ValueError, match="leave notion out"):
+        sellf.audit_all(lending(500), **COLUMNS, notion="accuracy")
+
+
+def test_small_groups_are_shown_with_the_width_they_deserve():
+    log = lending(3000)
+    log["race"] = np.where(np.arange(3000) < 4, "c", log["race"])
+    audit = sellf.audit(log, **COLUMNS)
+    assert audit.by_group["c"].people == 4
+    assert audit.by_group["c"].high - audit.by_group["c"].low > 0.9
+    assert set(audit.pairs) == {("a", "b"), ("a", "c"), ("b", "c")}

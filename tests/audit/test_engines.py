@@ -1,0 +1,228 @@
+"""Wherever a log lives the audit is the same, and long ones are added up where they live."""
+
+import importlib.util
+import shutil
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import sellf
+from sellf.audit import evidence, sources
+from sellf.audit.columns import Columns
+from sellf.audit.lazy import LazyLog
+from sellf.audit.sums import Sums, add_up
+from sellf.errors import InputError
+from tests.audit.logs import COLUMNS, lending
+
+LOG = lending(2000)
+FRAME = pd.DataFrame({name: values for name, values in LOG.items() if name != "hidden"})
+NAMES = Columns(("race",), "approved", "repaid", "p", "score")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    pytest.importorskip("pyspark")
+    import warnings
+
+    from pyspark.sql import SparkSession
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = (
+            SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.driver.host", "localhost")
+            .config("spark.log.level", "ERROR")
+            .getOrCreate()
+        )
+        yield session
+        session.stop()
+
+
+def frames(tmp_path):
+    FRAME.to_parquet(tmp_path / "log.parquet")
+    FRAME.to_csv(tmp_path / "log.csv", index=False)
+    FRAME.to_csv(tmp_path / "log.tsv", index=False, sep="\t")
+    half = len(FRAME) // 2
+    FRAME.iloc[:half].to_parquet(tmp_path / "part-1.parquet")
+    FRAME.iloc[half:].to_parquet(tmp_path / "part-2.parquet")
+    return {
+        "mapping": {name: list(values) for name, values in LOG.items()},
+        "pandas": FRAME,
+        "pandas, arrow types": FRAME.convert_dtypes(dtype_backend="pyarrow"),
+        "polars": pl.from_pandas(FRAME),
+        "polars, lazy": pl.from_pandas(FRAME).lazy(),
+        "pyarrow": pa.Table.from_pandas(FRAME),
+        "duckdb": duckdb.from_df(FRAME),
+        "parquet": tmp_path / "log.parquet",
+        "several": str(tmp_path / "part-*.parquet"),
+        "csv": str(tmp_path / "log.csv"),
+        "tsv": tmp_path / "log.tsv",
+    }
+
+
+def test_every_kind_of_log_gives_the_same_figures(tmp_path):
+    known = sellf.audit(LOG, **COLUMNS)
+    for name, log in frames(tmp_path).items():
+        found = sellf.audit(log, **COLUMNS)
+        assert found.difference == pytest.approx(known.difference, abs=1e-9), name
+        assert found.verdict == known.verdict, name
+
+
+def lazy(log, columns=NAMES):
+    opened = sources.open_log(log, columns, fetch_rows=10)
+    assert isinstance(opened, LazyLog)
+    return opened
+
+
+def assert_same(mine: Sums, theirs: Sums):
+    for name, a, b in zip(Sums._fields, mine, theirs, strict=True):
+        assert a == pytest.approx(b, rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("propensity", ["p", None])
+@pytest.mark.parametrize("score", ["score", None])
+@pytest.mark.parametrize("overlap", [0.01, 0.3])
+def test_engines_add_up_what_numpy_adds_up(propensity, score, overlap):
+    columns = Columns(("race",), "approved", "repaid", propensity, score)
+    rows = sources.open_log(LOG, columns)
+    mine = add_up(rows.codes, 2, rows.person, overlap)
+    for log in (duckdb.from_df(FRAME), pl.from_pandas(FRAME).lazy()):
+        names, theirs, missing = lazy(log, columns).sums(overlap)
+        assert (names, missing) == (["a", "b"], 0)
+        assert_same(mine, theirs)
+
+
+def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
+    path = str(tmp_path / "log.parquet")
+    days = np.where(np.arange(2000) < 200, 120, 3).astype("timedelta64[D]")
+    # Spark reads microseconds, and no finer.
+    FRAME.assign(date=(np.datetime64("2025-01-01") + days).astype("datetime64[us]")).to_parquet(
+        path
+    )
+    frame = spark.read.parquet(path)
+    rows = sources.open_log(LOG, NAMES)
+    names, theirs, _ = lazy(frame).sums(0.01)
+    assert names == ["a", "b"]
+    assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
+    found, known = sellf.audit(frame, **COLUMNS), sellf.audit(LOG, **COLUMNS)
+    assert found.difference == pytest.approx(known.difference, abs=1e-9)
+    dated = Columns(("race",), "approved", "repaid", "p", time="date")
+    _, sums, starts = lazy(frame, dated).sums_by(0.01, "1q")
+    assert [str(start) for start in starts] == ["2025-01-01", "2025-04-01"]
+    assert [part.people.sum() for part in sums] == [1800, 200]
+
+
+def test_a_long_log_is_judged_by_sums_and_its_small_groups_by_rows(monkeypatch):
+    """With the limits lowered: group a is large, b is small enough to be fetched."""
+    log = lending(3000)
+    keep = (log["race"] == "a") | (np.arange(3000) < 600)
+    frame = pd.DataFrame({name: values[keep] for name, values in log.items()})
+    small = int((frame["race"] == "b").sum())
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 500})
+    monkeypatch.setattr(evidence, "BETTING_ROWS", small)
+    found = sellf.audit(duckdb.from_df(frame), **COLUMNS)
+    assert [found.by_group[name].method for name in "ab"] == ["bernstein", "betting"]
+    whole = sellf.audit(frame, **COLUMNS)
+    assert whole.difference == pytest.approx(found.difference, abs=1e-9)
+
+
+def test_groups_from_several_columns(monkeypatch):
+    rng = np.random.default_rng(5)
+    frame = FRAME.assign(sex=rng.choice(["f", "m"], len(FRAME)))
+    options = {**COLUMNS, "group": ["race", "sex"]}
+    known = sellf.audit(frame, **options)
+    assert list(known.by_group) == [("a", "f"), ("a", "m"), ("b", "f"), ("b", "m")]
+    assert "a/f" in str(known)
+    assert len(known.pairs) == 6
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    pushed = sellf.audit(duckdb.from_df(frame), **options)
+    assert pushed.difference == pytest.approx(known.difference, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("approved", 2.0, "decision 'approved' has 3 values"),
+        ("approved", None, "decision 'approved' is missing in 1 rows"),
+        ("race", None, "group 'race' is missing in 1 rows"),
+        ("p", 1.5, r"outside \[0, 1\] in 1 rows \(for example 1.5\)"),
+        ("p", None, "missing or outside"),
+        ("p", 0.0, "is 0 for 1 accepted rows"),
+        ("score", -1.0, "score 'score' is missing or outside"),
+        ("repaid", None, "missing for 1 of"),
+        ("repaid", 3.0, "outcome 'repaid' has 3 values"),
+    ],
+)
+def test_engines_refuse_what_cannot_be_used(column, value, message):
+    row = int(np.flatnonzero(LOG["approved"] == 1)[0])
+    frame = FRAME.astype({"approved": "float64"})
+    frame.loc[row, column] = value
+    for log in (duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
+        with pytest.raises(InputError, match=message):
+            lazy(log).sums(0.01)
+
+
+def test_engines_follow_what_the_user_says_of_values():
+    row = int(np.flatnonzero(LOG["approved"] == 1)[0])
+    frame = FRAME.copy()
+    frame.loc[row, "repaid"] = None
+    frame["approved"] = np.where(frame["approved"] == 1, "yes", "no")
+    frame["risk"] = 1 - frame["score"]
+    columns = Columns(
+        ("race",), "approved", "repaid", "p", "risk", accepted_value="yes", score_is_risk=True,
+        drop_missing=True,
+    )  # fmt: skip
+    rows = sources.open_log(frame, columns)
+    _, theirs, missing = lazy(duckdb.from_df(frame), columns).sums(0.01)
+    assert missing == rows.missing_outcomes == 1
+    assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
+
+
+def test_columns_of_the_log_are_not_taken_for_those_made_on_the_way(monkeypatch):
+    names = {"race": "accepted", "approved": "f", "repaid": "weak", "p": "score", "score": "p"}
+    frame = FRAME.rename(columns=names)
+    options = {option: names[name] for option, name in COLUMNS.items()}
+    known = sellf.audit(frame, **options)
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr(evidence, "BETTING_ROWS", 10)
+    found = sellf.audit(duckdb.from_df(frame), **options)
+    assert found.difference.value == pytest.approx(known.difference.value)
+
+
+def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
+    rng = np.random.default_rng(6)
+    frame = FRAME.assign(date=np.datetime64("2025-01-01", "s") + rng.integers(0, 31536000, 2000))
+    options = {**COLUMNS, "time": "date", "by": "quarter"}
+    known = sellf.audit(frame, **options).periods
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    for log in (duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
+        found = sellf.audit(log, **options).periods
+        for mine, theirs in zip(known, found, strict=True):
+            assert (mine.name, mine.people) == (theirs.name, theirs.people)
+            assert mine.value == pytest.approx(theirs.value, abs=0.03)
+            assert theirs.low <= mine.value <= theirs.high
+
+
+def test_estimating_propensities_of_a_long_log_is_refused_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    options = {**COLUMNS, "propensity": None}
+    with pytest.raises(InputError, match="needs them in memory"):
+        sellf.audit(duckdb.from_df(FRAME), **options)
+
+
+def test_files_say_what_to_install_without_duckdb(monkeypatch, tmp_path):
+    (tmp_path / "log.csv").write_text("a\n1\n")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "duckdb" else find(name)
+    )
+    with pytest.raises(InputError, match=r"pip install 'sellf\[audit\]'"):
+        sellf.audit(tmp_path / "log.csv", **COLUMNS)
