@@ -7,12 +7,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sellf.errors import InputError
+from sellf.cli.lending_log import simulate
 from sellf.fairness import Decomposition, Disparity, Notion, decompose, disparity
 
 NOTIONS: tuple[Notion, ...] = ("opportunity", "accuracy", "qualification")
-COST = 0.8
-"""What a loan costs per unit that a repaid one brings (Sec. 5): lend from this chance on."""
 PAPER = {"ppo": (1624.64, 0.38), "sellf": (1246.24, 0.03)}
 """Reward and |Delta| in the paper's Table 1, lending, equality of opportunity."""
 
@@ -51,49 +49,23 @@ def train_and_compare(steps: int, seed: int) -> None:
     )
 
 
-def simulate(people: int, seed: int) -> dict[str, np.ndarray]:
-    """Return a lending log on FICO's figures, hidden labels included.
-
-    The lender knows repayment by score, not by race, accepts the more readily the likelier
-    repayment is, and predicts for those it rejected from the repayment of those it accepted.
-    """
-    from sellf.envs.tables import fico
-
-    figures = fico()
-    rng = np.random.default_rng(seed)
-    race = rng.choice(["Black", "White"], people)
-    row = np.array([figures.races.index(name) for name in race])
-    score = np.array([rng.choice(10, p=figures.p_class[i]) for i in row])
-    label = (rng.random(people) < figures.p_repay[row, score]).astype(int)
-    by_score = figures.p_repay.mean(axis=0)
-    chance = 1 / (1 + np.exp(-15 * (by_score[score] - COST)))
-    action = (rng.random(people) < chance).astype(int)
-
-    accepted, repaid = (
-        np.bincount(score, weights, minlength=10) for weights in (action, action * label)
-    )
-    # One more of each outcome, so that a score nobody was accepted with predicts 1/2.
-    prediction = (repaid + 1) / (accepted + 2)
-    return {"group": race, "action": action, "label": label, "prediction": prediction[score]}
-
-
 def show_log(people: int, seed: int) -> None:
     """Print the three views of a simulated log and their decomposition."""
-    if people < 100:
-        raise InputError(
-            f"people is {people}: type --people 100 or more, so that both races occur."
-        )
     log = simulate(people, seed)
-    seen: dict[str, Any] = {name: column for name, column in log.items() if name != "prediction"}
-    seen["label"] = np.where(log["action"] == 1, log["label"], np.nan)
+    score, accepted = log["score_class"], log["approved"]
+    # The lender predicts from those it accepted; one more of each outcome keeps it below certainty.
+    good, all_ = (np.bincount(score, w, minlength=10) for w in (accepted * log["repaid"], accepted))
+    rows: dict[str, Any] = {"group": log["race"], "action": accepted, "label": log["repaid"]}
+    seen = rows | {"label": np.where(accepted == 1, log["repaid"], np.nan)}
     naive: dict[str, Disparity] = {}
     naive |= {notion: disparity(notion, **seen, view="accepted") for notion in NOTIONS}
-    parts = {notion: decompose(notion, **log) for notion in NOTIONS}
+    predicted = ((good + 1) / (all_ + 2))[score]
+    parts = {notion: decompose(notion, **rows, prediction=predicted) for notion in NOTIONS}
 
     console = Console(highlight=False)
     console.print(
         f"\n[bold]A lender's log of {people:,} applications[/bold] (simulated from the FICO "
-        f"figures): {int(log['action'].sum()):,} accepted.\nWhether a rejected applicant would "
+        f"figures): {int(accepted.sum()):,} accepted.\nWhether a rejected applicant would "
         "have repaid is hidden from the lender. We know it here.\n"
     )
     console.print(_views(naive, parts))
