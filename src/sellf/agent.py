@@ -56,7 +56,7 @@ class Agent:
         """
         x = self._inputs(features, group)
         stacks = self.hooks.stacks(len(self.world.groups))
-        chance = np.asarray(jax.nn.sigmoid(_forward(stacks, self.parameters, x)[0]))
+        chance = np.asarray(jax.nn.sigmoid(networks.run(stacks, self.parameters, x)[0]))
         return np.where(chance < self.hooks.reject_below, 0.0, chance)
 
     def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
@@ -77,7 +77,7 @@ class Agent:
                 f"{self.algorithm} has no label predictor: train sellf, sellf-semi or sellf-relu."
             )
         x = self._inputs(features, group)
-        outputs = _forward((self.hooks.predictor,), jnp.asarray(self.predictor), x)
+        outputs = networks.run((self.hooks.predictor,), jnp.asarray(self.predictor), x)
         return np.asarray(jax.nn.sigmoid(outputs[0]))
 
     def _inputs(self, features: Any, group: Any) -> Array:
@@ -170,7 +170,7 @@ def load_world(path: Path, config: dict[str, Any]) -> World:
 def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:
     """Return the policy of an agent, by profile."""
     stacks = hooks.stacks(len(world.groups))
-    outputs = networks.by_profile(world, partial(_forward, stacks, parameters))
+    outputs = networks.by_profile(world, partial(networks.run, stacks, parameters))
     return networks.acceptance(outputs, hooks.reject_below)
 
 
@@ -178,9 +178,5 @@ def predictor_of(hooks: Algorithm, world: World, predictor: Array | None) -> Cha
     """Return the label predictor of an agent, by profile, if it has one."""
     if predictor is None or hooks.predictor is None:
         return None
-    outputs = networks.by_profile(world, partial(_forward, (hooks.predictor,), predictor))
+    outputs = networks.by_profile(world, partial(networks.run, (hooks.predictor,), predictor))
     return lambda profile: jax.nn.sigmoid(outputs(profile)[0])
-
-
-def _forward(stacks: tuple[networks.Stack, ...], flat: Array, x: Array) -> Array:
-    return networks.forward(stacks, networks.unflatten(stacks, x.shape[-1], flat), x)

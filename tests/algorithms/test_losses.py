@@ -163,3 +163,44 @@ def test_elbert_s_chain_rule_is_the_finite_difference_of_the_squared_bias(rng):
             return (rate.max() - rate.min()) ** 2
 
         assert along == pytest.approx((bias(1e-5) - bias(-1e-5)) / 2e-5, rel=1e-2, abs=1e-3)
+
+
+def test_adam_takes_the_steps_of_optax(rng):
+    import optax
+
+    from sellf.algorithms.adam import Learner, at_most
+
+    parameters = f32(rng.normal(size=40))
+    learner = Learner.new(parameters)
+    theirs = optax.chain(optax.clip_by_global_norm(0.5), optax.adam(1e-3, eps=1e-5))
+    state = theirs.init(parameters)
+    for size in (0.01, 1.0, 5.0, 0.1):
+        gradient = f32(size * rng.normal(size=40))
+        learner = learner.step(at_most(gradient, 0.5), 1e-3, 1e-5)
+        update, state = theirs.update(gradient, state)
+        parameters = optax.apply_updates(parameters, update)
+        np.testing.assert_allclose(learner.parameters, parameters, rtol=1e-5, atol=1e-7)
+
+
+def test_networks_start_orthogonal_and_run_as_numpy_would(rng):
+    from sellf.algorithms import networks
+    from sellf.algorithms.networks import Stack
+
+    stacks = (Stack(critics=1), Stack(policy=False, critics=2, hidden=(8, 4), activation="relu"))
+    flat = networks.init(stacks, 5, jax.random.key(0))
+    assert flat.shape == (networks.size(stacks, 5),)
+    layers = networks.unflatten(stacks, 5, flat)
+    np.testing.assert_array_equal(networks.flatten(layers), flat)
+    first = np.asarray(layers[0][0][0])
+    np.testing.assert_allclose(first @ first.T, 2 * np.eye(5), atol=1e-5)
+    x = rng.normal(size=(7, 5)).astype(np.float32)
+    got = np.asarray(networks.run(stacks, flat, jnp.asarray(x)))
+    expected = []
+    for own, act, scales in zip(
+        layers, (np.tanh, lambda h: np.maximum(h, 0)), ((2, 1), (1, 1)), strict=True
+    ):
+        w1, b1, w2, b2, w3, b3 = map(np.asarray, own)
+        for n, scale in enumerate(scales):
+            hidden = act(act(x @ w1[n] + b1[n]) @ w2[n] + b2[n])
+            expected.append(scale * (hidden @ w3[n] + b3[n])[:, 0])
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)

@@ -116,6 +116,13 @@ def forward(
     return jnp.concatenate(outputs) if len(outputs) > 1 else outputs[0]
 
 
+def run(
+    stacks: tuple[Stack, ...], flat: Float[Array, " size"], x: Float[Array, "rows inputs"]
+) -> Float[Array, "networks rows"]:
+    """Return the outputs of all networks, from the flat vector of their parameters."""
+    return forward(stacks, unflatten(stacks, x.shape[-1], flat), x)
+
+
 def by_profile(world: World, value: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """Return a network's value as a function of profiles.
 

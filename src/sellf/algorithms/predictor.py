@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from sellf.algorithms import losses, networks
+from sellf.algorithms.adam import Learner
 from sellf.algorithms.algorithm import Fields, Task
 from sellf.algorithms.config import hyperparameters
 from sellf.algorithms.networks import Stack
@@ -51,9 +52,7 @@ class PredictorConfig:
 class Predictor(NamedTuple):
     """The predictor, and what it learns from."""
 
-    parameters: Float[Array, " size"]
-    first: Float[Array, " size"]
-    second: Float[Array, " size"]
+    learner: Learner
     profile: Int[Array, " memory"]
     """Accepted people, the newest in place of the oldest ..."""
     label: Bool[Array, " memory"]
@@ -64,6 +63,11 @@ class Predictor(NamedTuple):
     """The policy of each iteration: its probabilities in a small world, else its parameters."""
     iteration: Int[Array, ""]
 
+    @property
+    def parameters(self) -> Float[Array, " size"]:
+        """Of the predictor's network, flat."""
+        return self.learner.parameters
+
 
 def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predictor:
     """Return a predictor that has seen nobody yet."""
@@ -72,9 +76,7 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
     small = world.profiles <= networks.SMALL
     entry = world.profiles if small else networks.size((_actor(),), world.inputs)
     return Predictor(
-        parameters,
-        jnp.zeros_like(parameters),
-        jnp.zeros_like(parameters),
+        Learner.new(parameters),
         jnp.zeros(config.memory, jnp.int32),
         jnp.zeros(config.memory, jnp.bool_),
         jnp.zeros((), jnp.int32),
@@ -85,7 +87,7 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
 
 def chances(stack: Stack, task: Task, predictor: Predictor) -> Chances:
     """Return phi(x, z), the predicted chance of a good label, by profile."""
-    outputs = networks.by_profile(task.world, partial(_forward, (stack,), predictor.parameters))
+    outputs = networks.by_profile(task.world, partial(networks.run, (stack,), predictor.parameters))
     return lambda profile: jax.nn.sigmoid(outputs(profile)[0])
 
 
@@ -126,37 +128,24 @@ def learn(
     if config.weighted:
         weight = jax.nn.sigmoid(-policy(profile)) / before(profile)
     rate = config.predictor_rate * config.predictor_decay ** predictor.iteration.astype(jnp.float32)
-    taken = predictor.iteration * config.predictor_steps
     groups = len(task.world.groups)
 
-    def step(carry: tuple[Array, ...], batch: tuple[Array, ...]) -> tuple[Any, Array]:
-        flat, first, second, number = carry
+    def step(learner: Learner, batch: tuple[Array, ...]) -> tuple[Learner, Array]:
         people, outcome, weights = batch
 
         def loss_of(flat: Array) -> Array:
-            logit = _forward((stack,), flat, observe(task.world, people))[0]
+            logit = networks.run((stack,), flat, observe(task.world, people))[0]
             group = task.world.group[people]
             return losses.weighted_cross_entropy(logit, outcome, weights, group, groups)
 
-        loss, gradient = jax.value_and_grad(loss_of)(flat)
-        number = number + 1
-        first = 0.9 * first + 0.1 * gradient
-        second = 0.999 * second + 0.001 * gradient * gradient
-        count = number.astype(jnp.float32)
-        size = rate / (1 - 0.9**count)
-        spread = jnp.sqrt(second / (1 - 0.999**count)) + 1e-8
-        return (flat - size * first / spread, first, second, number), loss
+        loss, gradient = jax.value_and_grad(loss_of)(learner.parameters)
+        return learner.step(gradient, rate, 1e-8), loss
 
-    begin = (predictor.parameters, predictor.first, predictor.second, taken)
-    (flat, first, second, _), loss = jax.lax.scan(step, begin, (profile, label, weight))
+    learner, loss = jax.lax.scan(step, predictor.learner, (profile, label, weight))
     # Nobody accepted yet: there is nothing to learn from.
     ready = known > 0
-    predictor = predictor._replace(
-        parameters=jnp.where(ready, flat, predictor.parameters),
-        first=jnp.where(ready, first, predictor.first),
-        second=jnp.where(ready, second, predictor.second),
-        iteration=predictor.iteration + 1,
-    )
+    learner = jax.tree.map(lambda new, old: jnp.where(ready, new, old), learner, predictor.learner)
+    predictor = predictor._replace(learner=learner, iteration=predictor.iteration + 1)
     return predictor, {
         "each_accepted_before": before(seen.profile),
         "predictor_loss": loss[-1],
@@ -224,7 +213,7 @@ def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Arr
 
     def on_demand(profile: Array) -> Array:
         x = observe(task.world, profile.reshape(-1))
-        forward = jax.vmap(lambda flat: _forward((_actor(),), flat, x)[0])
+        forward = jax.vmap(lambda flat: networks.run((_actor(),), flat, x)[0])
         each = jax.nn.sigmoid(forward(entries))
         return pooled(each).reshape(profile.shape)
 
@@ -239,7 +228,3 @@ def _actor_of(task: Task, parameters: Array) -> Float[Array, " entry"]:
     """Return the policy's own parameters: the first network of the first stack."""
     layers = networks.unflatten((Stack(),), task.world.inputs, parameters)
     return networks.flatten([[leaf[:1] for leaf in layers[0]]])
-
-
-def _forward(stacks: tuple[Stack, ...], flat: Array, x: Array) -> Array:
-    return networks.forward(stacks, networks.unflatten(stacks, x.shape[-1], flat), x)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from sellf.algorithms import losses, networks
+from sellf.algorithms.adam import Learner, at_most
 from sellf.algorithms.advantages import gae
 from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task, ppo_loss
 from sellf.algorithms.config import PPO
@@ -17,17 +18,6 @@ from sellf.envs import world as worlds
 from sellf.envs.rollout import rollout
 from sellf.envs.world import State, Step, World
 from sellf.fairness import VIEWS
-
-BETA1, BETA2 = 0.9, 0.999
-
-
-class Learner(NamedTuple):
-    """The networks' parameters and Adam's moments, each one flat vector."""
-
-    parameters: Float[Array, " size"]
-    first: Float[Array, " size"]
-    second: Float[Array, " size"]
-    steps: Int[Array, ""]
 
 
 class TrainState(NamedTuple):
@@ -61,12 +51,7 @@ def init(algorithm: Algorithm, task: Task, config: PPO, key: Key[Array, ""]) -> 
         key=key,
         iteration=jnp.zeros((), jnp.int32),
         world=worlds.reset(task.world, key_world),
-        learner=Learner(
-            parameters,
-            jnp.zeros_like(parameters),
-            jnp.zeros_like(parameters),
-            jnp.zeros((), jnp.int32),
-        ),
+        learner=Learner.new(parameters),
         extra=algorithm.start(task, config, key_extra),
     )
 
@@ -78,7 +63,7 @@ def iterate(
     world = task.world
     key, key_rollout, key_learn, key_order = jax.random.split(state.key, 4)
     stacks = algorithm.stacks(len(world.groups))
-    outputs = networks.by_profile(world, partial(_forward, stacks, state.learner.parameters))
+    outputs = networks.by_profile(world, partial(networks.run, stacks, state.learner.parameters))
     accept = networks.acceptance(outputs, algorithm.reject_below)
     predict = algorithm.predict(task, config, state.extra)
     world_state, steps = rollout(
@@ -148,7 +133,8 @@ def improve(
     def step(learner: Learner, batch: Fields) -> tuple[Learner, Array]:
         layers = networks.unflatten(stacks, inputs, learner.parameters)
         loss, gradient = jax.value_and_grad(loss_of)(layers, batch)
-        return _adam(config, learner, networks.flatten(gradient)), loss
+        gradient = at_most(networks.flatten(gradient), config.gradient_norm)
+        return learner.step(gradient, config.learning_rate, config.adam_epsilon), loss
 
     if not tabular:
         fields = fields | {"rows": rows}
@@ -196,24 +182,6 @@ def measure(task: Task, steps: Step, accept: worlds.Chances) -> Metrics:
             for view in VIEWS
         },
     }
-
-
-def _forward(stacks: tuple[networks.Stack, ...], parameters: Array, x: Array) -> Array:
-    layers = networks.unflatten(stacks, x.shape[-1], parameters)
-    return networks.forward(stacks, layers, x)
-
-
-def _adam(config: PPO, learner: Learner, gradient: Array) -> Learner:
-    """Take one step of Adam, on a gradient of at most the given norm."""
-    norm = jnp.sqrt(jnp.sum(gradient * gradient))
-    gradient = gradient * jnp.minimum(1.0, config.gradient_norm / (norm + 1e-6))
-    steps = learner.steps + 1
-    count = steps.astype(jnp.float32)
-    first = BETA1 * learner.first + (1 - BETA1) * gradient
-    second = BETA2 * learner.second + (1 - BETA2) * gradient * gradient
-    size = config.learning_rate / (1 - BETA1**count)
-    spread = jnp.sqrt(second / (1 - BETA2**count)) + config.adam_epsilon
-    return Learner(learner.parameters - size * first / spread, first, second, steps)
 
 
 def _scalars(tree: Any) -> Metrics:
