@@ -177,7 +177,8 @@ def test_adam_takes_the_steps_of_optax(rng):
     for size in (0.01, 1.0, 5.0, 0.1):
         gradient = f32(size * rng.normal(size=40))
         learner = learner.step(at_most(gradient, 0.5), 1e-3, 1e-5)
-        update, state = theirs.update(gradient, state)
+        with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+            update, state = theirs.update(gradient, state)
         parameters = optax.apply_updates(parameters, update)
         np.testing.assert_allclose(learner.parameters, parameters, rtol=1e-5, atol=1e-7)
 
