@@ -76,8 +76,9 @@ def difference(
         exact.interval(notion, person, alpha=box, overlap=overlap) for person in (first, second)
     ]
     one, two = (games(notion, person, alpha=alpha, overlap=overlap) for person in (first, second))
-    low = lower_difference(two.below, one.above, ranges[1], ranges[0], alpha)
-    high = -lower_difference(one.below, two.above, ranges[0], ranges[1], alpha)
+    mean = notion != "opportunity"
+    low = lower_difference(two.below, one.above, ranges[1], ranges[0], alpha, mean=mean)
+    high = -lower_difference(one.below, two.above, ranges[0], ranges[1], alpha, mean=mean)
     return (low, high) if low <= high else (-1.0, 1.0)
 
 
@@ -87,6 +88,8 @@ def lower_difference(
     first_range: tuple[float, float],
     second_range: tuple[float, float],
     alpha: float,
+    *,
+    mean: bool,
 ) -> float:
     """Return a number that the first group's utility less the second's exceeds.
 
@@ -96,6 +99,7 @@ def lower_difference(
         first_range: where the first group's utility lies.
         second_range: where the second's does.
         alpha: the chance that the bound fails, if both are where they are said to lie.
+        mean: whether utilities are means: then the capital is least on the line m1 - m0 = d.
     """
     lowest, highest = first_range[0] - second_range[1], first_range[1] - second_range[0]
     n1, n0 = len(first.part), len(second.part)
@@ -110,7 +114,7 @@ def lower_difference(
 
     def ruled_out(d: float) -> bool:
         everywhere = None
-        for m1, m0 in corners(first_range, second_range, d):
+        for m1, m0 in corners(first_range, second_range, d, line_only=mean):
             capital = np.cumsum(np.log1p(won - per * np.where(mine.is_first, m1, m0)))
             out = capital >= target
             everywhere = out if everywhere is None else everywhere & out
@@ -124,7 +128,7 @@ def lower_difference(
 
 
 def corners(
-    first: tuple[float, float], second: tuple[float, float], d: float
+    first: tuple[float, float], second: tuple[float, float], d: float, *, line_only: bool = False
 ) -> list[tuple[float, float]]:
     """Return the corners of {m1 - m0 <= d} within the box; those on the line come first."""
     (a1, b1), (a0, b0) = first, second
@@ -135,6 +139,8 @@ def corners(
         for m1, m0 in line
         if a1 - tiny <= m1 <= b1 + tiny and a0 - tiny <= m0 <= b0 + tiny
     ]
+    if line_only and inside:
+        return list(dict.fromkeys(inside))
     box = [(m1, m0) for m1 in first for m0 in second if m1 - m0 <= d]
     return list(dict.fromkeys([*inside, *box]))
 
