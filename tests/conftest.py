@@ -12,6 +12,8 @@ from hypothesis import HealthCheck, settings
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["JAX_NUMPY_DTYPE_PROMOTION"] = "strict"
 os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
+# Tests compile far more than they run: half the compile time for somewhat slower programs.
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
 
 # Examples are drawn from a fixed seed, so that a run that passed passes again.
 settings.register_profile(
@@ -23,8 +25,12 @@ settings.load_profile("sellf")
 if find_spec("jaxtyping"):
     from jaxtyping import install_import_hook
 
-    checked = ["sellf.envs.world", "sellf.envs.window", "sellf.envs.rollout", "sellf.algorithms"]
-    install_import_hook(checked, "beartype.beartype")
+    # Where arrays are worked on; settings hold floats outside a program and arrays inside.
+    envs = [f"sellf.envs.{name}" for name in ("world", "window", "rollout")]
+    algorithms = ("networks", "advantages", "losses", "seen", "trainer")
+    install_import_hook(
+        [*envs, *(f"sellf.algorithms.{n}" for n in algorithms)], "beartype.beartype"
+    )
 
 
 @pytest.fixture(scope="session")

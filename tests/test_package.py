@@ -54,16 +54,17 @@ def test_a_word_that_is_no_command_ends_with_exit_code_2(capsys):
 
 
 def test_a_value_that_cannot_be_used_is_answered_in_a_sentence_with_exit_code_2(capsys):
-    assert main(["demo", "--people", "3"]) == 2
+    assert main(["demo", "--people", "3", "--log"]) == 2
     error = capsys.readouterr().err
     assert error == "sellf: people is 3: type --people 100 or more, so that both races occur.\n"
 
 
 def test_demo_shows_what_the_naive_view_hides(capsys):
-    assert main(["demo", "--people", "2000"]) == 0
+    assert main(["demo", "--people", "2000", "--steps", "4096"]) == 0
     shown = capsys.readouterr().out
     assert "+0.000" in shown
     assert "What the naive view hides" in shown
+    assert "a tool that drops the rejected reports a fair lender" in " ".join(shown.split())
 
 
 def test_doctests_of_the_mathematics():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -137,9 +137,15 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
     """
     deployments = int(number("deployments", deployments, low=1))
     keys = jax.random.split(jax.random.key(seed), deployments)
-    run = compiled(partial(_deploy_all, agent.hooks, agent.notion))
+    run = program(agent.hooks, agent.notion)
     raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
     return _summarise(agent.world, agent.notion, raw)
+
+
+@lru_cache(maxsize=64)
+def program(hooks: Algorithm, notion: Notion) -> Any:
+    """Return the compiled deployments of an algorithm; the same when asked again."""
+    return compiled(partial(_deploy_all, hooks, notion))
 
 
 def _deploy_all(

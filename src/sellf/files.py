@@ -52,7 +52,7 @@ def tensors_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
     """Return arrays in the safetensors format."""
     from safetensors.numpy import save
 
-    return save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+    return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
 
 
 def read_tensors(path: Path) -> dict[str, np.ndarray]:

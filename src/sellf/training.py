@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +131,7 @@ def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
     task = Task(first.world, first.notion, first.iterations)
     config = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *configs)
     keys = jnp.stack([jax.random.key(plan.seed) for plan in plans])
-    init = compiled(jax.vmap(partial(trainer.init, hooks), in_axes=(None, 0, 0)))
-    iterate = compiled(
-        jax.vmap(partial(trainer.iterate, hooks), in_axes=(None, 0, 0)), donate_argnums=2
-    )
+    init, iterate = program(hooks, batched=True)
     state = init(task, config, keys)
     history: list[list[dict[str, Any]]] = [[] for _ in plans]
     with Progress(first, progress, runs=len(plans)) as bar:
@@ -149,6 +146,15 @@ def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
         _agent(plan, hooks, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
         for j, plan in enumerate(plans)
     ]
+
+
+@lru_cache(maxsize=64)
+def program(hooks: Algorithm, batched: bool) -> tuple[Any, Any]:
+    """Return an algorithm's compiled `init` and `iterate`; the same ones when asked again."""
+    init, iterate = partial(trainer.init, hooks), partial(trainer.iterate, hooks)
+    if batched:
+        init, iterate = (jax.vmap(f, in_axes=(None, 0, 0)) for f in (init, iterate))
+    return compiled(init), compiled(iterate, donate_argnums=2)
 
 
 def _same_program(plans: list[Plan]) -> tuple[Algorithm, list[PPO]]:
@@ -170,11 +176,11 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     use_cache()
     task = Task(plan.world, plan.notion, plan.iterations)
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
-    state = compiled(partial(trainer.init, hooks))(task, config, jax.random.key(plan.seed))
+    init, iterate = program(hooks, batched=False)
+    state = init(task, config, jax.random.key(plan.seed))
     history: list[dict[str, Any]] = []
     if run is not None:
         state, history = run.restore(state)
-    iterate = compiled(partial(trainer.iterate, hooks), donate_argnums=2)
     done = len(history)
     with Progress(plan, progress, begun=done) as bar:
         for i in range(done, plan.iterations):

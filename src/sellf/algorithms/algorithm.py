@@ -84,7 +84,7 @@ class Algorithm(NamedTuple):
     summary: str
     view: View = "accepted"
     """In which view it may see the disparity; only an oracle has "true"."""
-    stacks: Callable[[int], tuple[Stack, ...]] = lambda groups: (Stack(gains=(0.01, 1.0)),)
+    stacks: Callable[[int], tuple[Stack, ...]] = lambda groups: (Stack(),)
     """The networks, by the number of groups; the first is the policy, the others critics."""
     predictor: Stack | None = None
     """The shape of the label predictor, if there is one."""

@@ -72,10 +72,12 @@ def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, PPO]:
 
 def specialise(algorithm: Algorithm, config: PPO) -> Algorithm:
     """Return the algorithm as its settings want it: FOCOPS may have a predictor."""
-    if not isinstance(config, FOCOPS) or config.cost == "accepted":
-        return algorithm
+    imputed = isinstance(config, FOCOPS) and config.cost == "imputed"
+    return FOCOPS_IMPUTED if imputed else algorithm
 
-    def start(task: Task, config: FOCOPS, key: Any) -> Extra:
-        return _focops.start(task, config, key) | _sellf.start(LINEAR, task, config, key)
 
-    return _sellf.with_predictor(algorithm, LINEAR)._replace(start=start)
+def _start_both(task: Task, config: FOCOPS, key: Any) -> Extra:
+    return _focops.start(task, config, key) | _sellf.start(LINEAR, task, config, key)
+
+
+FOCOPS_IMPUTED = _sellf.with_predictor(focops, LINEAR)._replace(start=_start_both)

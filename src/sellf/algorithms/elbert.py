@@ -60,8 +60,8 @@ elbert = Algorithm(
     ELBERT,
     "against the bias of long-term benefit rates among the accepted",
     stacks=lambda groups: (
-        Stack(gains=(0.01,)),
-        Stack(gains=(1.0,) * (1 + 2 * groups), hidden=(256, 128), activation="relu"),
+        Stack(critics=0),
+        Stack(policy=False, critics=1 + 2 * groups, hidden=(256, 128), activation="relu"),
     ),
     signals=signals,
     weigh=weigh,

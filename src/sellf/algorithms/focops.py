@@ -98,7 +98,7 @@ focops = Algorithm(
     "focops",
     FOCOPS,
     "a constrained policy whose cost is the disparity among the accepted",
-    stacks=lambda groups: (Stack(gains=(0.01, 1.0, 1.0)),),
+    stacks=lambda groups: (Stack(critics=2),),
     start=start,
     signals=signals,
     weigh=weigh,

@@ -26,8 +26,9 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": ja
 class Stack:
     """Networks of one shape, each with one output."""
 
-    gains: tuple[float, ...]
-    """Per network, the scale of its last layer at the start (0.01 for a policy, 1 for a value)."""
+    policy: bool = True
+    """Whether the first network is the policy; the others are critics."""
+    critics: int = 1
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
 
@@ -35,8 +36,21 @@ class Stack:
         """Return the shapes of weights and biases, layer by layer."""
         sizes = (inputs, *self.hidden, 1)
         layers = pairwise(sizes)
-        count = len(self.gains)
+        count = self.policy + self.critics
         return [shape for i, o in layers for shape in ((count, i, o), (count, 1, o))]
+
+    def gains(self) -> tuple[float, ...]:
+        """Return the scale of each network's last layer at the start."""
+        return (0.01 / np.sqrt(2),) * self.policy + (1.0,) * self.critics
+
+    def scales(self) -> tuple[float, ...]:
+        """Return what each network's output is multiplied with.
+
+        A policy's is doubled. Stable-Baselines3 and the published code have two outputs, one per
+        decision, that Adam moves apart with equal steps: the difference, which is the logit, moves
+        twice as fast as a single output would. (The start is smaller for the same reason.)
+        """
+        return (2.0,) * self.policy + (1.0,) * self.critics
 
 
 Layers = list[list[Array]]
@@ -60,7 +74,7 @@ def init(stacks: tuple[Stack, ...], inputs: int, key: Key[Array, ""]) -> Float[A
                 parts.append(jnp.zeros(prod(shape)))
                 continue
             last = number == len(shapes) - 2
-            gains = jnp.asarray(stack.gains if last else [np.sqrt(2.0)] * shape[0], jnp.float32)
+            gains = jnp.asarray(stack.gains() if last else [np.sqrt(2.0)] * shape[0], jnp.float32)
             keys = jax.random.split(key_layer, shape[0])
             weights = jax.vmap(lambda k, s=shape[1:]: orthogonal(k, s, jnp.float32))(keys)
             parts.append((gains[:, None, None] * weights).ravel())
@@ -97,7 +111,8 @@ def forward(
         h = jnp.einsum("ri,nio->nro", x, own[0]) + own[1]
         for weights, bias in zip(own[2::2], own[3::2], strict=True):
             h = jnp.einsum("nri,nio->nro", act(h), weights) + bias
-        outputs.append(h[..., 0])
+        scale = jnp.asarray(stack.scales(), jnp.float32)
+        outputs.append(h[..., 0] * scale[:, None])
     return jnp.concatenate(outputs) if len(outputs) > 1 else outputs[0]
 
 

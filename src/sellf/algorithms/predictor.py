@@ -21,8 +21,8 @@ from sellf.algorithms.seen import Seen
 from sellf.envs.world import Chances, observe
 from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean
 
-LINEAR = Stack(gains=(1.0,), hidden=())
-RELU = Stack(gains=(1.0,), hidden=(64, 64), activation="relu")
+LINEAR = Stack(policy=False, hidden=())
+RELU = Stack(policy=False, hidden=(64, 64), activation="relu")
 
 
 @hyperparameters
@@ -232,12 +232,12 @@ def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Arr
 
 
 def _actor() -> Stack:
-    return Stack(gains=(0.01,))
+    return Stack(critics=0)
 
 
 def _actor_of(task: Task, parameters: Array) -> Float[Array, " entry"]:
     """Return the policy's own parameters: the first network of the first stack."""
-    layers = networks.unflatten((Stack(gains=(0.01, 1.0)),), task.world.inputs, parameters)
+    layers = networks.unflatten((Stack(),), task.world.inputs, parameters)
     return networks.flatten([[leaf[:1] for leaf in layers[0]]])
 
 

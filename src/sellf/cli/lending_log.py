@@ -1,4 +1,4 @@
-"""The log of `sellf audit --example`: lending, with a truth that is known."""
+"""A lending log whose truth is known: for `sellf demo` and `sellf audit --example`."""
 
 from typing import Any
 
@@ -13,7 +13,13 @@ GROUPS = ("Black", "White")
 
 
 def example(people: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
-    """Return a lending log on FICO's figures: race, score class, approved, p_approve, repaid, pd.
+    """Return the log as the lender has it: `repaid` is not known of the rejected."""
+    log = simulate(people, seed)
+    return log | {"repaid": np.where(log["approved"] == 1, log["repaid"], np.nan)}
+
+
+def simulate(people: int, seed: int) -> dict[str, np.ndarray]:
+    """Return a lending log on FICO's figures, hidden labels included.
 
     The lender knows repayment by score, not by race, draws its decisions, and records the chance.
     """
@@ -34,7 +40,7 @@ def example(people: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
         "score_class": score,
         "approved": approved.astype(int),
         "p_approve": chance,
-        "repaid": np.where(approved, repaid, np.nan),
+        "repaid": repaid.astype(int),
         "p_repay": by_class[score],
     }
 

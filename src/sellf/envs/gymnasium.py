@@ -33,8 +33,8 @@ EXTRAS = 5 + len(VIEWS)
 class Unknown(float):
     """Not a number, yet equal to itself: two episodes that agree must compare equal."""
 
-    def __new__(cls) -> "Unknown":
-        """Return NaN."""
+    def __new__(cls, *_: object) -> "Unknown":
+        """Return NaN; copying hands a value over, which is NaN as well."""
         return super().__new__(cls, "nan")
 
     def __eq__(self, other: object) -> bool:

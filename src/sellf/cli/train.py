@@ -1,0 +1,155 @@
+"""`sellf train` and `sellf evaluate`."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.table import Table
+
+from sellf import training
+from sellf.agent import Agent, load
+from sellf.algorithms import catalogue
+from sellf.algorithms.config import as_dict
+from sellf.envs.worlds import RULES, WORLDS
+from sellf.errors import InputError
+from sellf.evaluation import Evaluation
+from sellf.evaluation import evaluate as deploy
+from sellf.fairness import Notion
+from sellf.fairness.checks import one_of
+
+
+def train(
+    world: str | None,
+    algorithm: str,
+    notion: str,
+    steps: int,
+    seed: int,
+    out: Path | None,
+    assignments: list[str],
+    given: dict[str, float],
+    progress: bool,
+) -> None:
+    """Train and say where the agent is."""
+    if world is None:
+        raise InputError(
+            "no world named: type for example `sellf train lending sellf`, or "
+            "`sellf train --resume FOLDER` to go on with a run."
+        )
+    one_of("world", world, tuple(WORLDS))
+    hooks = catalogue.find(algorithm)
+    world_settings, settings = _split(assignments, world, algorithm)
+    for name in given:
+        if name not in as_dict(hooks.config()):
+            raise InputError(
+                f"--{name.replace('_', '-')} is no setting of {algorithm}: leave it out."
+            )
+    out = out or _next_folder(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
+    everything: dict[str, Any] = settings | given
+    agent = training.train(
+        world,
+        algorithm,
+        notion=cast(Notion, notion),
+        steps=steps,
+        seed=seed,
+        out=out,
+        progress=progress,
+        world_settings=world_settings,
+        **everything,
+    )
+    _done(agent, out)
+
+
+def resume(folder: Path, progress: bool) -> None:
+    """Go on with a run."""
+    _done(training.resume(folder, progress), folder)
+
+
+def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path | None) -> None:
+    """Deploy and print what it came to."""
+    agent = load(run)
+    result = deploy(agent, deployments, seed)
+    if as_json:
+        print(json.dumps(result.summary()))
+    else:
+        Console(highlight=False).print(summary_table({agent.algorithm: result}))
+    if plot is not None:
+        result.plot().savefig(plot, dpi=150)
+
+
+def summary_table(results: dict[str, Evaluation]) -> Table:
+    """Return evaluations side by side."""
+    first = next(iter(results.values()))
+    table = Table(
+        title=f"{first.deployments} deployments, {first.notion} disparity",
+        title_justify="left",
+        title_style="bold",
+    )
+    for name in ("", "reward", "true", "exact", "imputed", "accepted only"):
+        table.add_column(name, justify="right" if name else "left")
+    for group in first.groups:
+        table.add_column(f"{group}\naccepted", justify="right")
+    for name, result in results.items():
+        figures = result.summary()
+        table.add_row(
+            f"[bold]{name}[/bold]",
+            f"{figures['reward']:,.0f} ± {figures['reward_std']:.0f}",
+            f"{figures['disparity']:.3f} ± {figures['disparity_std']:.3f}",
+            f"{figures['disparity_exact']:.3f}",
+            f"{figures['disparity_imputed']:.3f}" if _imputes(name) else "-",
+            f"{figures['disparity_accepted']:.3f}",
+            *(f"{share:.0%}" for share in figures["acceptance"].values()),
+        )
+    return table
+
+
+def _imputes(algorithm: str) -> bool:
+    found = catalogue.ALGORITHMS.get(algorithm)
+    return found is None or found.predictor is not None
+
+
+def _done(agent: Agent, folder: Path) -> None:
+    Console(stderr=True, highlight=False).print(
+        f"{agent.algorithm} on {agent.world.name} is trained: {folder}\n"
+        f"Type `sellf evaluate {folder}` to deploy it."
+    )
+
+
+def _split(
+    assignments: list[str], world: str, algorithm: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Sort NAME=VALUE into settings of the world and of the algorithm."""
+    for_world, for_algorithm = {}, {}
+    own = (*WORLDS[world].settings, *RULES)
+    known = as_dict(catalogue.find(algorithm).config())
+    for text in assignments:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise InputError(f"--set {text}: write NAME=VALUE, for example learning_rate=1e-4.")
+        name = name.replace("-", "_")
+        if name in own:
+            for_world[name] = _value(value)
+        elif name in known:
+            for_algorithm[name] = _value(value)
+        else:
+            one_of("setting", name, (*own, *known))
+    return for_world, for_algorithm
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.split(",") if "," in text else text
+
+
+def _next_folder(parent: Path, name: str) -> Path:
+    """Return a folder that does not exist yet."""
+    number, folder = 2, parent / name
+    while folder.exists():
+        folder, number = parent / f"{name}-{number}", number + 1
+    return folder
