@@ -79,7 +79,7 @@ def test_anytime_intervals_are_wider_and_follow_the_order_of_time():
     order = np.argsort(log["date"], kind="stable")
     sorted_log = {name: values[order] for name, values in log.items()}
     assert sellf.audit(sorted_log, **COLUMNS, anytime=True).difference == anytime.difference
-    assert fixed.difference.width < anytime.difference.width < 2.5 * fixed.difference.width
+    assert fixed.difference.width < anytime.difference.width < 4 * fixed.difference.width
     assert "at any time" in str(anytime)
 
 

@@ -53,7 +53,7 @@ def stakes(values: Floats, alpha: float, *, anytime: bool = False) -> Stakes:
         horizon = t * np.log1p(t)
     else:
         horizon = np.full(n, BOLDNESS * n)
-    return Stakes(np.sqrt(2 * target / (_past_variance(values) * horizon)), target)
+    return Stakes(np.sqrt(2 * target / (past_variance(values) * horizon)), target)
 
 
 def lower_bound(
@@ -191,7 +191,7 @@ def climb(
     return low
 
 
-def _past_variance(values: Floats) -> Floats:
+def past_variance(values: Floats) -> Floats:
     """Return the variance of the values before each row; a quarter counts as one row of it."""
     # Differences from the first value, so that a large mean costs no digits. The first row itself
     # must not know its own value: its difference, 0, says nothing.

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from sellf.audit import bernstein, exact, normal
+from sellf.audit import bernstein, exact, normal, pairs
 from sellf.audit.certificate import certificate
 from sellf.audit.estimate import Views, views
 from sellf.audit.evidence import Evidence
+from sellf.audit.exact import Interval
 from sellf.audit.result import Audit, Doubt, GroupFigures
 from sellf.audit.sensitivity import LARGEST, LEVELS, shift
-from sellf.audit.verdict import Ends, Known, decide, difference, needed
+from sellf.audit.verdict import Ends, Known, absolute, decide, difference, needed
 from sellf.fairness.notions import Notion, spread
 
 METHODS = {
@@ -43,9 +44,10 @@ def judge(
     seen = views(notion, evidence.sums, predicted=predicted, trusted=trusted)
     ends, methods = intervals(notion, evidence, delta=delta, anytime=anytime)
     value = np.clip(seen.value, ends.low, ends.high)
-    span = difference(ends, value)
+    signed = None if anytime else signed_difference(notion, evidence, delta)
+    span = difference(ends, value) if signed is None else absolute(*signed, value)
     verdict = decide(span, omega)
-    doubts, overturned = _doubts(notion, evidence, ends, value, omega)
+    doubts, overturned = _doubts(notion, evidence, ends, signed, value, omega)
     total = evidence.sums.by_group()
     unidentified = np.minimum(seen.high - seen.low, ends.high - ends.low)
     settle = needed(
@@ -59,6 +61,7 @@ def judge(
             (total.weak - total.weak_accepted) / total.people,
             _slope(notion, evidence, seen),
         ),
+        span=span,
         omega=omega,
         delta=delta,
         verdict=verdict,
@@ -84,6 +87,9 @@ def judge(
         delta=delta,
         verdict=verdict,
         difference=span,
+        signed=None
+        if signed is None
+        else Interval(signed[0], float(value[1] - value[0]), signed[1]),
         by_group=by_group,
         naive=float(spread(seen.naive)),
         imputed=float(spread(seen.imputed)),
@@ -134,8 +140,25 @@ def intervals(
     return Ends(np.array(lows), np.array(highs)), methods
 
 
+def signed_difference(
+    notion: Notion, evidence: Evidence, delta: float
+) -> tuple[float, float] | None:
+    """Return second minus first of two groups that can be bet on together; None for others."""
+    if len(evidence.people) != 2 or (evidence.estimated and notion != "demographic"):
+        return None
+    first, second = evidence.people
+    if first is None or second is None:
+        return None
+    return pairs.difference(notion, first, second, delta=delta, overlap=evidence.overlap)
+
+
 def _doubts(
-    notion: Notion, evidence: Evidence, ends: Ends, value: Any, omega: float
+    notion: Notion,
+    evidence: Evidence,
+    ends: Ends,
+    signed: tuple[float, float] | None,
+    value: Any,
+    omega: float,
 ) -> tuple[tuple[Doubt, ...], float | None]:
     """Return the disparity's range for some L, and the smallest L that overturns the verdict."""
     weak = evidence.sums.weak.sum() == evidence.sums.people.sum()
@@ -144,8 +167,12 @@ def _doubts(
 
     def at(level: float) -> Doubt:
         move = shift(notion, evidence.sums, level)
-        wide = Ends(np.maximum(ends.low - move.down, 0), np.minimum(ends.high + move.up, 1))
-        span = difference(wide, value)
+        if signed is None:
+            wide = Ends(np.maximum(ends.low - move.down, 0), np.minimum(ends.high + move.up, 1))
+            span = difference(wide, value)
+        else:
+            low = signed[0] - move.down[1] - move.up[0]
+            span = absolute(float(low), float(signed[1] + move.up[1] + move.down[0]), value)
         return Doubt(level, span.low, span.high, decide(span, omega))
 
     doubts = tuple(at(level) for level in LEVELS)

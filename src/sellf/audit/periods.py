@@ -11,12 +11,12 @@ from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
 from sellf.audit.evidence import BETTING_ROWS, Evidence
 from sellf.audit.exact import shuffled
-from sellf.audit.judge import intervals
+from sellf.audit.judge import intervals, signed_difference
 from sellf.audit.result import Period
 from sellf.audit.rows import Rows, Values, is_missing
 from sellf.audit.scores import Person
 from sellf.audit.sums import add_up
-from sellf.audit.verdict import decide, difference
+from sellf.audit.verdict import absolute, decide, difference
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 
@@ -171,7 +171,9 @@ def _span(
     seen = views(notion, evidence.sums, predicted=evidence.predicted, trusted=evidence.trusted)
     # A group nobody of whom applied in the period may be anywhere.
     middle = np.where(np.isnan(seen.value), 0.5, seen.value)
-    span = difference(ends, np.clip(middle, ends.low, ends.high))
+    value = np.clip(middle, ends.low, ends.high)
+    signed = None if anytime else signed_difference(notion, evidence, delta)
+    span = difference(ends, value) if signed is None else absolute(*signed, value)
     return span.value, span.low, span.high
 
 

@@ -72,6 +72,8 @@ class Audit(Table):
     verdict: Verdict
     difference: Interval
     """Largest minus smallest utility over the groups."""
+    signed: Interval | None
+    """Second minus first of two groups, if they were bet on together; narrower than `by_group`."""
     by_group: dict[Any, GroupFigures]
     naive: float
     """The disparity among the accepted alone, which most tools report."""
@@ -97,6 +99,8 @@ class Audit(Table):
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
         """The difference of every two groups, second minus first, all at once."""
         items = list(self.by_group.items())
+        if self.signed is not None:
+            return {(items[0][0], items[1][0]): self.signed}
         return {
             (a, b): Interval(y.low - x.high, y.value - x.value, y.high - x.low)
             for i, (a, x) in enumerate(items)

@@ -1,16 +1,16 @@
 """`sellf.audit`: a decision log in, a verdict out."""
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sellf.audit.aipw import MODELS, Model
 from sellf.audit.columns import Columns, name_of, names_of
-from sellf.audit.evidence import gather
-from sellf.audit.judge import judge
 from sellf.audit.result import Audit, Audits
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import NOTIONS, Notion
+
+if TYPE_CHECKING:
+    from sellf.audit.aipw import Model
 
 
 def audit(
@@ -26,7 +26,7 @@ def audit(
     omega: float = 0.05,
     delta: float = 0.05,
     overlap: float | None = None,
-    model: Model = "boosting",
+    model: "Model" = "boosting",
     time: str | None = None,
     by: str | None = None,
     anytime: bool = False,
@@ -90,6 +90,13 @@ def audit_all(log: Any, **options: Any) -> Audits:
 
 
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
+    # Here and not above, so that `import sellf` stays quick for those who audit nothing.
+    from sellf.audit.aipw import MODELS
+    from sellf.audit.evidence import gather
+    from sellf.audit.judge import judge
+    from sellf.audit.periods import PERIODS, by_period, in_order
+    from sellf.audit.sources import open_log
+
     omega = number("omega", options["omega"], low=0, high=1)
     delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
     overlap = options["overlap"]
@@ -109,9 +116,6 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
         raise InputError(
             f"time is {columns.time!r}: say what for, with --by month or with --anytime."
         )
-    from sellf.audit.periods import PERIODS, by_period, in_order
-    from sellf.audit.sources import open_log
-
     if by is not None:
         one_of("by", by, PERIODS)
     source = open_log(log, columns)

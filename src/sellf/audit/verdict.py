@@ -32,6 +32,12 @@ def difference(ends: Ends, value: Floats) -> Interval:
     return Interval(max(low, 0.0), float(np.ptp(value)), min(high, 1.0))
 
 
+def absolute(low: float, high: float, value: Floats) -> Interval:
+    """Return the range of |difference| of two groups from that of second minus first."""
+    least, most = max(low, -high, 0.0), min(max(high, -low), 1.0)
+    return Interval(least, min(max(float(np.ptp(value)), least), most), most)
+
+
 def decide(interval: Interval, omega: float) -> Verdict:
     """Say fair if all of the interval is within the tolerance, unfair if none of it is."""
     if interval.high <= omega:
@@ -70,7 +76,14 @@ class Known(NamedTuple):
 
 
 def needed(
-    names: list[Any], ends: Ends, known: Known, *, omega: float, delta: float, verdict: Verdict
+    names: list[Any],
+    ends: Ends,
+    known: Known,
+    *,
+    span: Interval,
+    omega: float,
+    delta: float,
+    verdict: Verdict,
 ) -> Needed | None:
     """Return what would settle an undetermined verdict; None if there is nothing to settle.
 
@@ -79,8 +92,8 @@ def needed(
     """
     if verdict != "undetermined":
         return None
-    span = float(np.ptp(known.value))
-    if span <= omega:
+    value = span.value
+    if value <= omega:
         first, second = int(np.argmax(ends.high)), int(np.argmin(ends.low))
         if first == second:
             second = int(np.argsort(ends.low)[1])
@@ -88,16 +101,19 @@ def needed(
     else:
         first, second = int(np.argmax(known.value)), int(np.argmin(known.value))
         radii = (known.value[first] - ends.low[first], ends.high[second] - known.value[second])
-    gap = abs(span - omega)
+    gap = abs(value - omega)
     pair = [first, second]
     # Without overlap the middle of what is identified stands for the truth. Where overlap holds and
     # nothing is known all the same, as for a group without positives, more rows do help.
     hidden = np.where(known.weak[pair] > 0, known.unidentified[pair] / 2, 0.0)
     noise = np.maximum(np.array(radii) - hidden, 0.0)
+    # Two groups' difference may be known better than the two of them.
+    radius = span.high - value if value <= omega else value - span.low
+    noise *= min(1.0, max(radius - hidden.sum(), 0.0) / max(noise.sum(), 1e-12))
     if gap < 1e-3:
         return Needed(
             {}, {}, None,
-            f"The disparity, {span:.3f}, is so near the tolerance {omega:g} that no feasible "
+            f"The disparity, {value:.3f}, is so near the tolerance {omega:g} that no feasible "
             "number of people would tell them apart: choose another tolerance.",
         )  # fmt: skip
     if hidden.sum() >= gap / 2:
