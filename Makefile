@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint format bench tables lock clean
+.PHONY: help demo test test-slow lint format bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,7 +30,11 @@ format: .venv/.dev ## put the code into the house style
 	$(BIN)/ruff format .
 
 bench: .venv/.dev ## how fast, as ratios measured in one run (run nothing else meanwhile)
-	$(BIN)/python -m benchmarks
+	taskset -c 0 $(BIN)/python -m benchmarks fairness worlds training
+	$(BIN)/python -m benchmarks audit
+
+bench-rivals: .bench-venv/.done ## PPO against Stable-Baselines3 and SBX (installs PyTorch apart)
+	taskset -c 0 .bench-venv/bin/python -m benchmarks rivals
 
 tables: .venv/.dev ## make the worlds' figures again from their sources
 	$(BIN)/python tools/build_tables.py
@@ -40,7 +44,7 @@ lock: .venv/.dev ## choose the newest versions that the bounds in pyproject.toml
 	  --no-header --no-annotate --upgrade --quiet --output-file constraints.txt
 
 clean: ## remove everything that a target made
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .bench-venv .pytest_cache .ruff_cache .hypothesis build dist
 
 .venv/.pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -48,6 +52,13 @@ clean: ## remove everything that a target made
 	@echo "setting up .venv (once, a minute or two)"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
+	@touch $@
+
+.bench-venv/.done: pyproject.toml constraints.txt
+	@$(PYTHON) -m venv .bench-venv
+	@.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	@.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt stable-baselines3==2.9.2 sbx-rl==0.28.0 --editable '.[train]'
 	@touch $@
 
 .venv/.run: .venv/.pip pyproject.toml constraints.txt
