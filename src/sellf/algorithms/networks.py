@@ -14,10 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from sellf.envs.world import Chances, World, observe
-
-SMALL = 4096
-"""Worlds of at most this many profiles have their policy tabulated; others compute it on demand."""
+from sellf.envs.world import SMALL, Chances, World, observe
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
 

@@ -19,7 +19,7 @@ from sellf.algorithms.algorithm import Fields, Task
 from sellf.algorithms.config import hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen
-from sellf.envs.world import Chances, observe
+from sellf.envs.world import SMALL, Chances, observe
 from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean
 
 LINEAR = Stack(policy=False, hidden=())
@@ -73,7 +73,7 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
     """Return a predictor that has seen nobody yet."""
     world = task.world
     parameters = networks.init((stack,), world.inputs, key)
-    small = world.profiles <= networks.SMALL
+    small = world.profiles <= SMALL
     entry = world.profiles if small else networks.size((_actor(),), world.inputs)
     return Predictor(
         Learner.new(parameters),
@@ -177,7 +177,7 @@ def _remember(
     place = jnp.where(seen.action, (predictor.accepted + number - 1) % size, size)
     entry = (
         jax.nn.sigmoid(policy(jnp.arange(task.world.profiles)))
-        if task.world.profiles <= networks.SMALL
+        if task.world.profiles <= SMALL
         else _actor_of(task, parameters)
     )
     return predictor._replace(
@@ -207,7 +207,7 @@ def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Arr
             chance = accepted_by_any(jnp.where(there, each, 0.0))
         return jnp.maximum(chance, 1e-6)
 
-    if task.world.profiles <= networks.SMALL:
+    if task.world.profiles <= SMALL:
         table = pooled(entries)
         return lambda profile: table[profile]
 

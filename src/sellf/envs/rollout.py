@@ -111,19 +111,20 @@ def replay(
         start = people[line.episode, visits.person]
         linked = (visits.previous >= 0) & (line.episode[visits.previous] == line.episode)
 
-        def decided(profile: Array, predict: Chances | None = None) -> Outcome:
-            return worlds.decide(world, profile, luck < accept(profile), chance, notion, predict)
+        def decided(profile: Array, odds: Array, predict: Chances | None = None) -> Outcome:
+            return worlds.decide(world, profile, luck < odds, chance, notion, predict)
 
-        def again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            profile, _ = carry
-            moved = decided(profile).moved
+        def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            profile, odds, _ = carry
+            moved = decided(profile, odds).moved
             settled = jnp.where(linked, moved[visits.previous], start)
-            return settled, jnp.any(settled != profile)
+            changed = settled != profile
+            return settled, _renewed(world, accept, settled, odds, changed), jnp.any(changed)
 
         # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
-        changed = jnp.asarray(True)
-        profile, _ = jax.lax.while_loop(lambda carry: carry[1], again, (start, changed))
-        return profile, decided(profile, predict)
+        begin = (start, accept(start), jnp.asarray(True))
+        profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
+        return profile, decided(profile, odds, predict)
 
     def spent(line: _Timeline, outcome: Outcome) -> tuple[Array, Array, Array, Array]:
         """Acceptances and good labels so far in each step's episode, without and with the step."""
@@ -201,6 +202,30 @@ def episodes_within(world: World, steps: int) -> int:
     if shortest == world.horizon and world.horizon % steps == 0:
         return 1  # episodes only ever end where a rollout does
     return 2 + (steps - 1) // shortest
+
+
+def _renewed(
+    world: World, accept: Chances, profile: Array, odds: Array, changed: Array
+) -> Float[Array, " steps"]:
+    """Return the chances of acceptance, where only those of some people have changed.
+
+    In a small world they are looked up, all at once. Else each is a network's work, and few
+    people come twice: they are gathered, and the policy is asked about them block by block.
+    """
+    if world.profiles <= worlds.SMALL:
+        return accept(profile)
+    steps = profile.shape[0]
+    number = jnp.cumsum(changed.astype(jnp.int32))
+    place = jnp.where(changed, number - 1, steps)
+    order = jnp.full(steps + BLOCK, steps).at[place].set(jnp.arange(steps), mode="drop")
+
+    def block(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        done, odds = carry
+        rows = jax.lax.dynamic_slice(order, (done,), (BLOCK,))
+        asked = accept(profile[jnp.minimum(rows, steps - 1)])
+        return done + BLOCK, odds.at[rows].set(asked, mode="drop")
+
+    return jax.lax.while_loop(lambda carry: carry[0] < number[-1], block, (jnp.asarray(0), odds))[1]
 
 
 def _visits(person: Int[Array, " steps"]) -> _Visits:

@@ -18,6 +18,9 @@ from sellf.envs import window as windows
 from sellf.envs.window import Window
 from sellf.fairness import Counts, Notion, spread, utility
 
+SMALL = 4096
+"""Worlds of at most this many profiles have their policies tabulated; others ask on demand."""
+
 Chances: TypeAlias = Callable[[Int[Array, "*n"]], Float[Array, "*n"]]
 """Probabilities by profile: of acceptance (a policy), or of a good label (a predictor)."""
 
