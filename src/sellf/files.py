@@ -23,6 +23,7 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
@@ -40,12 +41,19 @@ def write_folder(path: Path, contents: dict[str, bytes]) -> Path:
     try:
         for name, content in contents.items():
             write(beside / name, content)
-        beside.chmod(0o755)
+        beside.chmod(0o777 & ~_umask())
         beside.replace(path)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
     return path
+
+
+def _umask() -> int:
+    """Return which permissions new files do not get; temporary ones start with fewer."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def tensors_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:

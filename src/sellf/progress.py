@@ -1,6 +1,8 @@
 """How a training shows itself: a bar in a terminal, a line now and then elsewhere."""
 
+import signal
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +15,30 @@ if TYPE_CHECKING:
 
 LINES = 10
 """How many lines a training writes where there is no terminal."""
+
+
+class Interrupt:
+    """Ctrl-C as a wish: the iteration under way is finished first; a second one stops at once."""
+
+    def __init__(self) -> None:
+        """Begin with no wish."""
+        self.asked = False
+
+    def __enter__(self) -> Self:
+        # Only the main thread gets signals; elsewhere a training is stopped by whoever started it.
+        self.mine = threading.current_thread() is threading.main_thread()
+        if self.mine:
+            self.before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, number: int, frame: object) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def __exit__(self, *error: object) -> None:
+        if self.mine:
+            signal.signal(signal.SIGINT, self.before)
 
 
 class Progress:

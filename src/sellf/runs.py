@@ -42,10 +42,16 @@ class Run:
         """
         self.pending.append(json.dumps(row))
         if last or (iteration + 1) % CHECKPOINT_EVERY == 0:
-            files.write(self.folder / "checkpoint.safetensors", _to_bytes(state))
-            with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-                file.write("".join(line + "\n" for line in self.pending))
-            self.pending.clear()
+            self.save(state)
+
+    def save(self, state: Any) -> None:
+        """Write a checkpoint, and the metrics up to it."""
+        if not self.pending:
+            return
+        files.write(self.folder / "checkpoint.safetensors", _to_bytes(state))
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in self.pending))
+        self.pending.clear()
 
     def restore(self, state: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Return the state of the last checkpoint and the metrics up to it."""

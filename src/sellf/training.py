@@ -22,7 +22,7 @@ from sellf.envs.worlds import make_world
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import number, one_of
-from sellf.progress import Progress
+from sellf.progress import Interrupt, Progress
 
 STEPS = 500_000
 
@@ -182,20 +182,20 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     if run is not None:
         state, history = run.restore(state)
     done = len(history)
-    with Progress(plan, progress, begun=done) as bar:
+    with Progress(plan, progress, begun=done) as bar, Interrupt() as interrupt:
         for i in range(done, plan.iterations):
-            try:
-                state, metrics = iterate(task, config, state)
-                row = _plain(metrics)
-                _check(row, i, run)
-                history.append({"iteration": i, **row})
-                bar.show(i, [row])
+            state, metrics = iterate(task, config, state)
+            row = _plain(metrics)
+            _check(row, i, run)
+            history.append({"iteration": i, **row})
+            bar.show(i, [row])
+            if run is not None:
+                run.record(i, history[-1], state, last=i == plan.iterations - 1)
+            if interrupt.asked:
                 if run is not None:
-                    run.record(i, history[-1], state, last=i == plan.iterations - 1)
-            except KeyboardInterrupt:
-                if run is not None and len(history) > 0:
-                    bar.say(f"stopped; type `sellf train --resume {run.folder}` to go on.")
-                raise
+                    run.save(state)
+                    bar.say(f"stopped and saved: type `sellf train --resume {run.folder}`.")
+                raise KeyboardInterrupt
     agent = _agent(plan, hooks, state, history)
     if run is not None:
         run.finish(agent)

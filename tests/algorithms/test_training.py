@@ -265,6 +265,25 @@ def test_stopping_after_any_iteration_and_going_on_changes_nothing(at, tmp_path,
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_ctrl_c_finishes_the_iteration_saves_and_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    settings = {"steps": 256 * 6, "progress": True}
+    whole = short("sellf", **settings, out=tmp_path / "whole")
+    record = runs.Run.record
+
+    def press(self, iteration, *rest, **more):
+        record(self, iteration, *rest, **more)
+        if iteration == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(runs.Run, "record", press)
+    with pytest.raises(KeyboardInterrupt):
+        short("sellf", **settings, out=tmp_path / "run")
+    monkeypatch.undo()
+    assert f"sellf train --resume {tmp_path / 'run'}" in capsys.readouterr().err
+    assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2
+    assert same(whole, training.resume(tmp_path / "run", progress=False))
+
+
 def test_a_run_killed_at_any_moment_goes_on_and_ends_the_same(tmp_path):
     code = (
         "import sys, sellf; from sellf import runs; runs.CHECKPOINT_EVERY = 1; "

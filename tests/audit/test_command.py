@@ -70,7 +70,6 @@ def test_an_audit_by_month(capsys, path):
         (["log.csv", "--example"], "name one log"),
         (["log.csv"], "group is missing: type --group"),
         (["log.csv", *OPTIONS], "there is no file log.csv"),
-        (["log.csv", *OPTIONS, "--html", "report.html"], "--html is not available yet"),
         (["--example", "--notion", "equality"], "did you mean"),
         (["--example", "--omega", "2"], "omega is 2"),
     ],
@@ -105,3 +104,34 @@ def test_small_groups_are_shown_with_the_width_they_deserve():
     assert audit.by_group["c"].people == 4
     assert audit.by_group["c"].high - audit.by_group["c"].low > 0.9
     assert set(audit.pairs) == {("a", "b"), ("a", "c"), ("b", "c")}
+
+
+def test_a_page_of_the_audit_is_whole_and_names_in_it_are_text(tmp_path, capsys):
+    import polars as pl
+
+    rng = np.random.default_rng(0)
+    chance = rng.uniform(0.3, 0.9, 600)
+    approved = rng.random(600) < chance
+    log = pl.DataFrame(
+        {
+            "race": rng.choice(["<script>alert(1)</script>", "b & c"], 600),
+            "approved": approved.astype(int),
+            "p": chance,
+            "repaid": np.where(approved, rng.integers(0, 2, 600), np.nan),
+        }
+    )
+    log.write_parquet(tmp_path / "log.parquet")
+    columns = ["--group", "race", "--decision", "approved", "--outcome", "repaid"]
+    page = tmp_path / "page.html"
+    for notion in ("opportunity", "all"):
+        arguments = [str(tmp_path / "log.parquet"), *columns, "--propensity", "p"]
+        assert main(["audit", *arguments, "--notion", notion, "--html", str(page)]) == 0
+        text = page.read_text()
+        assert text.rstrip().endswith("</html>")
+        assert "<script" not in text
+        assert "&lt;script&gt;" in text
+        assert "b &amp; c" in text
+        assert text.count("<img ") == (1 if notion == "opportunity" else 4)
+        page.unlink()
+    assert main(["audit", "--example", "--html", str(tmp_path / "no" / "page.html")]) == 2
+    assert "there is no folder" in capsys.readouterr().err

@@ -20,4 +20,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"sellf: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     return 0

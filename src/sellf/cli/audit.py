@@ -1,15 +1,22 @@
 """`sellf audit`: a log's verdict, as a table or as JSON."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from sellf import files
 from sellf.audit import Audit, Audits, audit, audit_all
+from sellf.audit.page import page
 from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS, Notion
 
 
-def show(log: str | None, options: dict[str, Any], *, example: bool, json: bool) -> None:
-    """Audit a log and print what was found."""
+def show(
+    log: str | None, options: dict[str, Any], *, example: bool, json: bool, html: Path | None
+) -> None:
+    """Audit a log and print what was found; `html` is a file for a page of it."""
+    if html is not None and not html.parent.is_dir():
+        raise InputError(f"there is no folder {html.parent} for --html {html}: make it first.")
     if example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
@@ -17,6 +24,8 @@ def show(log: str | None, options: dict[str, Any], *, example: bool, json: bool)
         )
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)
+    if html is not None:
+        files.write(html, page(result).encode())
     if json:
         print(result.to_json())
     elif isinstance(result, Audits):

@@ -56,7 +56,7 @@ def audit(
     drop_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     example: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    html: str | None = None,
+    html: Path | None = None,
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
 
@@ -83,13 +83,10 @@ def audit(
         drop_missing: leave out accepted people without an outcome.
         example: audit a simulated lending log whose truth is known.
         json: print every figure as JSON.
-        html: not available yet; use --json.
+        html: write a page with the answer, the picture and the figures into this file.
     """
     from sellf.cli.audit import show
-    from sellf.errors import InputError
 
-    if html is not None:
-        raise InputError("--html is not available yet: leave it out, or type --json.")
     options = {
         "group": list(group),
         "decision": decision,
@@ -111,7 +108,7 @@ def audit(
         "trust_rejected_outcomes": trust_rejected_outcomes,
         "drop_missing": drop_missing,
     }
-    show(log, options, example=example, json=json)
+    show(log, options, example=example, json=json, html=html)
 
 
 def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:

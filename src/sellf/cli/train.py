@@ -85,16 +85,17 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
         title_justify="left",
         title_style="bold",
     )
-    for name in ("", "reward", "true", "exact", "imputed", "accepted only"):
-        table.add_column(name, justify="right" if name else "left")
+    for name in ("", "reward", "true", "exact", "imputed", "naive"):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for group in first.groups:
-        table.add_column(f"{group}\naccepted", justify="right")
+        table.add_column(group, justify="right")
+    table.caption = "naive: among the accepted only; under a group's name: its share accepted"
     for name, result in results.items():
         figures = result.summary()
         table.add_row(
             f"[bold]{name}[/bold]",
-            f"{figures['reward']:,.0f} ± {figures['reward_std']:.0f}",
-            f"{figures['disparity']:.3f} ± {figures['disparity_std']:.3f}",
+            f"{figures['reward']:,.0f} ±{figures['reward_std']:.0f}",
+            f"{figures['disparity']:.3f} ±{figures['disparity_std']:.3f}",
             f"{figures['disparity_exact']:.3f}",
             f"{figures['disparity_imputed']:.3f}" if _imputes(name) else "-",
             f"{figures['disparity_accepted']:.3f}",
