@@ -23,6 +23,17 @@ from sellf.fairness import Notion
 FORMAT = 1
 """Of saved agents and runs; one more whenever older ones can no longer be read."""
 
+NEEDED = {
+    "world": str,
+    "world_settings": dict,
+    "world_rules": dict,
+    "algorithm": str,
+    "notion": str,
+    "config": dict,
+    "seed": int,
+}
+"""What the configuration of a saved agent or run holds at least."""
+
 
 @dataclass(frozen=True)
 class Agent:
@@ -131,7 +142,7 @@ class Agent:
 def load(path: str | Path) -> Agent:
     """Read an agent that `Agent.save` or `sellf train --out` wrote; nothing in it can run code."""
     path = Path(path)
-    config = files.read_json(path / "config.json", FORMAT)
+    config = files.read_json(path / "config.json", FORMAT, NEEDED)
     if not (path / "agent.safetensors").is_file():
         raise InputError(
             f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."

@@ -74,8 +74,8 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
         raise InputError(f"cannot read {path}: it is missing or damaged ({error}).") from None
 
 
-def read_json(path: Path, expected_format: int) -> dict[str, Any]:
-    """Read a JSON object written by this version."""
+def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict[str, Any]:
+    """Read a JSON object written by this version, with the entries (and their types) it needs."""
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}.")
     try:
@@ -89,6 +89,12 @@ def read_json(path: Path, expected_format: int) -> dict[str, Any]:
         raise InputError(
             f"{path} has format {found!r}, this version reads {expected_format}: use the version "
             "of sellf that wrote it."
+        )
+    lost = [name for name, kind in needed.items() if not isinstance(content.get(name), kind)]
+    if lost:
+        raise InputError(
+            f"{path} lacks {', '.join(lost)}, or holds something else there: it is damaged, or "
+            "not what was expected here. Train anew, under another name."
         )
     return content
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sellf import __version__, files
-from sellf.agent import FORMAT, Agent, load_world
+from sellf.agent import FORMAT, NEEDED, Agent, load_world
 from sellf.envs import saving
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
@@ -109,7 +109,8 @@ def create(folder: Path, plan: "Plan") -> Run:
 
 def open_run(folder: Path) -> Run:
     """Open a run folder to go on with it."""
-    config = files.read_json(folder / "config.json", FORMAT)
+    needed = NEEDED | {"sellf": str, "jax": str, "steps": int}
+    config = files.read_json(folder / "config.json", FORMAT, needed)
     if config["sellf"] != __version__ or config["jax"] != jax.__version__:
         raise InputError(
             f"{folder} was begun with sellf {config['sellf']} and JAX {config['jax']}; this is "

@@ -449,6 +449,14 @@ def test_a_run_from_the_command_line_and_its_folder(tmp_path, capsys, monkeypatc
     (folder / "config.json").write_text(json.dumps(config | {"format": 99}))
     assert main(["evaluate", "runs/first"]) == 2
     assert "format 99" in capsys.readouterr().err
+    for lost in ("sellf", "steps", "config", "world_rules"):
+        kept = {name: value for name, value in config.items() if name != lost}
+        (folder / "config.json").write_text(json.dumps(kept))
+        assert main(["train", "--resume", "runs/first"]) == 2
+        assert f"lacks {lost}" in capsys.readouterr().err
+    (folder / "config.json").write_text(json.dumps(config | {"config": "nothing"}))
+    assert main(["evaluate", "runs/first"]) == 2
+    assert "lacks config" in capsys.readouterr().err
     (folder / "config.json").write_text("{")
     assert main(["evaluate", "runs/first"]) == 2
     assert "not valid JSON" in capsys.readouterr().err
