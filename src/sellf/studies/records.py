@@ -1,0 +1,61 @@
+"""What a study consists of: runs to do, runs that are done, and what was selected among them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sellf.evaluation import Evaluation
+from sellf.fairness import Notion
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One training and its deployments, with everything resolved."""
+
+    world: str
+    world_settings: dict[str, Any]
+    notion: Notion
+    algorithm: str
+    settings: dict[str, Any]
+    """All of the algorithm's, defaults too."""
+    seed: int
+    steps: int
+    deployments: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run that is done."""
+
+    spec: RunSpec
+    evaluation: Evaluation
+    metrics: dict[str, np.ndarray]
+    """Of the training: (iterations,), or (iterations, groups)."""
+    seconds: float
+    """What the training took; its share, if it was trained in a batch."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One algorithm in one world, judged by one notion."""
+
+    world: str
+    notion: Notion
+    algorithm: str
+    grid: list[Record]
+    """One per configuration, with the seed that selection looks at."""
+    chosen: dict[str, Any]
+    """The settings that were selected, of those the grid varies; empty if it varies none."""
+    final: list[Record]
+    """The selected configuration, one per seed."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a study has come to so far."""
+
+    study: str
+    quick: bool
+    """Whether it was shrunk for a first look: every table and figure has to say so."""
+    cells: list[Cell]
