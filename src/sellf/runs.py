@@ -99,6 +99,7 @@ def create(folder: Path, plan: "Plan") -> Run:
         "config": plan.config,
         "seed": plan.seed,
         "steps": plan.steps,
+        "log": [choice for choice in plan.log if isinstance(choice, str)],
     }
     contents = {"config.json": json.dumps(content, indent=2).encode(), "metrics.jsonl": b""}
     if plan.world.name not in WORLDS:
@@ -127,8 +128,17 @@ def open_run(folder: Path) -> Run:
             "seed": config["seed"],
             "steps": config["steps"],
             "settings": config["world_settings"],
+            "log": config.get("log", []),
         },
     )
+
+
+def free(parent: Path, name: str) -> Path:
+    """Return a folder that does not exist yet."""
+    number, folder = 2, parent / name
+    while folder.exists():
+        folder, number = parent / f"{name}-{number}", number + 1
+    return folder
 
 
 def _git_revision() -> str | None:

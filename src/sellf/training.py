@@ -1,7 +1,8 @@
 """Training: the Python loop around compiled iterations, its progress, its files and its end."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import runs
+from sellf import loggers, runs
 from sellf.agent import Agent
 from sellf.algorithms import catalogue, trainer
 from sellf.algorithms.algorithm import Algorithm, Task
@@ -22,6 +23,7 @@ from sellf.envs.worlds import make_world
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import number, one_of
+from sellf.loggers import Choice, Log
 from sellf.progress import Interrupt, Progress
 
 STEPS = 500_000
@@ -43,6 +45,13 @@ class Plan:
     steps: int
     settings: dict[str, Any]
     """Of the world, if it is made by name."""
+    log: tuple[Choice, ...] = ()
+    """Where to log, besides the run's own metrics."""
+
+    @property
+    def title(self) -> str:
+        """What a run is called that was given no name."""
+        return loggers.file_name(f"{self.world.name}-{self.algorithm}-{self.notion}-{self.seed}")
 
     @property
     def iterations(self) -> int:
@@ -62,6 +71,7 @@ def train(
     world_settings: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     progress: bool = True,
+    log: Choice | Iterable[Choice] | None = None,
     **settings: Any,
 ) -> Any:
     """Train an agent; or many, side by side in one program.
@@ -79,6 +89,8 @@ def train(
         world_settings: of the world, as in `sellf.make_world`.
         out: a folder for the run: configuration, metrics, checkpoints, the agent. One run only.
         progress: whether to show how it goes.
+        log: "tensorboard", "wandb" or "mlflow", a function `log(iteration, row)`, or a list of
+            these. Files go into `out`, or into a new folder under runs/.
         settings: of the algorithm, for example `beta_disparity=5`.
 
     Returns:
@@ -88,6 +100,7 @@ def train(
     own = dict(world_settings or {})
     made = make_world(world, **own) if isinstance(world, str) else world
     steps = int(number("steps", steps, low=1))
+    logs = loggers.chosen(log)
     listed = [dict(config) for config in configs] if configs is not None else [{}]
     chosen = list(seeds) if seeds is not None else [seed]
     if not listed or not chosen:
@@ -101,6 +114,7 @@ def train(
             int(number("seed", one, low=0)),
             steps,
             own,
+            logs,
         )
         for config in listed
         for one in chosen
@@ -116,11 +130,20 @@ def train(
     return train_batch(plans, progress=progress)
 
 
-def resume(folder: str | Path, progress: bool = True) -> Agent:
-    """Go on with a run that was stopped; it ends as if it never had been."""
+def resume(
+    folder: str | Path, progress: bool = True, log: Choice | Iterable[Choice] | None = None
+) -> Agent:
+    """Go on with a run that was stopped; it ends as if it never had been.
+
+    Args:
+        folder: of the run.
+        progress: whether to show how it goes.
+        log: as for `train`; by default where the run was logged before.
+    """
     run = runs.open_run(Path(folder))
-    plan = run.plan
-    return _run(Plan(**plan), run, progress)
+    plan = Plan(**run.plan)
+    logs = loggers.chosen(plan.log if log is None else log)
+    return _run(replace(plan, log=logs), run, progress)
 
 
 def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
@@ -134,13 +157,15 @@ def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
     init, iterate = program(hooks, batched=True)
     state = init(task, config, keys)
     history: list[list[dict[str, Any]]] = [[] for _ in plans]
-    with Progress(first, progress, runs=len(plans)) as bar:
+    with Progress(first, progress, runs=len(plans)) as bar, ExitStack() as stack:
+        logs = [stack.enter_context(log) for log in _batch_logs(plans, progress)]
         for i in range(first.iterations):
             state, metrics = iterate(task, config, state)
             rows = _unbatch(metrics, len(plans))
             for j, row in enumerate(rows):
                 _check(row, i, None)
                 history[j].append({"iteration": i, **row})
+                logs[j].log(i, history[j][-1])
             bar.show(i, rows)
     return [
         _agent(plan, hooks, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
@@ -182,13 +207,21 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     if run is not None:
         state, history = run.restore(state)
     done = len(history)
-    with Progress(plan, progress, begun=done) as bar, Interrupt() as interrupt:
+    folder = run.folder if run is not None else runs.free(Path("runs"), plan.title)
+    log = Log(plan, folder, history=history, kept=run is not None, shown=progress)
+    with Progress(plan, progress, begun=done) as bar, log, Interrupt() as interrupt:
         for i in range(done, plan.iterations):
             state, metrics = iterate(task, config, state)
             row = _plain(metrics)
             _check(row, i, run)
             history.append({"iteration": i, **row})
             bar.show(i, [row])
+            try:
+                log.log(i, history[-1])
+            except BaseException:
+                if run is not None:
+                    run.record(i, history[-1], state, last=True)
+                raise
             if run is not None:
                 run.record(i, history[-1], state, last=i == plan.iterations - 1)
             if interrupt.asked:
@@ -196,10 +229,22 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
                     run.save(state)
                     bar.say(f"stopped and saved: type `sellf train --resume {run.folder}`.")
                 raise KeyboardInterrupt
-    agent = _agent(plan, hooks, state, history)
-    if run is not None:
-        run.finish(agent)
+        agent = _agent(plan, hooks, state, history)
+        # Before logs are closed: sending the rest of them may take a while, or never end.
+        if run is not None:
+            run.finish(agent)
     return agent
+
+
+def _batch_logs(plans: list[Plan], shown: bool) -> list[Log]:
+    """Return a log for each of the runs that are trained together."""
+    first = plans[0]
+    name = loggers.file_name(f"{first.world.name}-{first.algorithm}-{first.notion}")
+    folder = runs.free(Path("runs"), name)
+    return [
+        Log(plan, folder / title, shown=shown, batch=folder.name, place=place)
+        for place, (plan, title) in enumerate(zip(plans, loggers.titles(plans), strict=True))
+    ]
 
 
 def _agent(plan: Plan, hooks: Algorithm, state: TrainState, history: list[dict[str, Any]]) -> Agent:

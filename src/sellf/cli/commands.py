@@ -131,6 +131,7 @@ def train(
     out: Path | None = None,
     resume: Path | None = None,
     quiet: bool = False,
+    log: tyro.conf.UseAppendAction[tuple[str, ...]] = (),
     set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = (),
     beta_disparity: float | None = None,
     beta_renyi: float | None = None,
@@ -147,6 +148,7 @@ def train(
         out: a folder for configuration, metrics, checkpoints and the agent (default: runs/...).
         resume: go on with the run in this folder; needs nothing else.
         quiet: show no progress.
+        log: tensorboard, wandb or mlflow, to log there too; again for more.
         set: any setting of the algorithm or the world, e.g. --set learning_rate=1e-4 groups=all.
         beta_disparity: weight of the disparity penalty (pocar, sellf).
         beta_renyi: weight of the Renyi term (sellf).
@@ -157,9 +159,9 @@ def train(
     named = {"beta_disparity": beta_disparity, "beta_renyi": beta_renyi, "omega": omega}
     given = {name: value for name, value in named.items() if value is not None}
     if resume is not None:
-        command.resume(resume, not quiet)
+        command.resume(resume, not quiet, log)
     else:
-        command.train(world, algorithm, notion, steps, seed, out, list(set), given, not quiet)
+        command.train(world, algorithm, notion, steps, seed, out, list(set), given, not quiet, log)
 
 
 def evaluate(

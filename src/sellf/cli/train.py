@@ -1,13 +1,14 @@
 """`sellf train` and `sellf evaluate`."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
 
-from sellf import training
+from sellf import runs, training
 from sellf.agent import Agent, load
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
@@ -29,6 +30,7 @@ def train(
     assignments: list[str],
     given: dict[str, float],
     progress: bool,
+    log: Sequence[str] = (),
 ) -> None:
     """Train and say where the agent is."""
     if world is None:
@@ -44,7 +46,7 @@ def train(
             raise InputError(
                 f"--{name.replace('_', '-')} is no setting of {algorithm}: leave it out."
             )
-    out = out or _next_folder(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
+    out = out or runs.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
     everything: dict[str, Any] = settings | given
     agent = training.train(
         world,
@@ -54,15 +56,16 @@ def train(
         seed=seed,
         out=out,
         progress=progress,
+        log=log,
         world_settings=world_settings,
         **everything,
     )
     _done(agent, out)
 
 
-def resume(folder: Path, progress: bool) -> None:
+def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
     """Go on with a run."""
-    _done(training.resume(folder, progress), folder)
+    _done(training.resume(folder, progress, log or None), folder)
 
 
 def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path | None) -> None:
@@ -146,11 +149,3 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text.split(",") if "," in text else text
-
-
-def _next_folder(parent: Path, name: str) -> Path:
-    """Return a folder that does not exist yet."""
-    number, folder = 2, parent / name
-    while folder.exists():
-        folder, number = parent / f"{name}-{number}", number + 1
-    return folder
