@@ -75,8 +75,10 @@ class TensorBoard:
         written = min(max(self._steps(folder), default=0), about.begun)
         # The last point is written again: with it goes a summary that may stand beside it.
         self.last = max(written - 1, 0)
-        # A name of its own: sittings that begin in the same second must not share a file.
-        self.writer = files.EventsWriter(str(folder / "events"), f".{uuid.uuid4().hex[:8]}")
+        # Files are named by the second and read in the order of names: a number keeps sittings
+        # of the same second apart, and in their order.
+        sitting = len(list(folder.iterdir()))
+        self.writer = files.EventsWriter(str(folder / "events"), f".{sitting:04d}")
         self.flushed = 0.0
         hparams = import_module("tensorboardX.summary").hparams
         metrics = dict.fromkeys(("final/reward", "final/disparity_true"), 0.0)

@@ -1,7 +1,10 @@
 """`sellf train` and `sellf evaluate`."""
 
 import json
-from collections.abc import Sequence
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +21,7 @@ from sellf.evaluation import Evaluation
 from sellf.evaluation import evaluate as deploy
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
+from sellf.loggers import LogWarning
 
 
 def train(
@@ -48,24 +52,27 @@ def train(
             )
     out = out or runs.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
     everything: dict[str, Any] = settings | given
-    agent = training.train(
-        world,
-        algorithm,
-        notion=cast(Notion, notion),
-        steps=steps,
-        seed=seed,
-        out=out,
-        progress=progress,
-        log=log,
-        world_settings=world_settings,
-        **everything,
-    )
+    with _warnings_as_sentences():
+        agent = training.train(
+            world,
+            algorithm,
+            notion=cast(Notion, notion),
+            steps=steps,
+            seed=seed,
+            out=out,
+            progress=progress,
+            log=log,
+            world_settings=world_settings,
+            **everything,
+        )
     _done(agent, out)
 
 
 def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
     """Go on with a run."""
-    _done(training.resume(folder, progress, log or None), folder)
+    with _warnings_as_sentences():
+        agent = training.resume(folder, progress, log or None)
+    _done(agent, folder)
 
 
 def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path | None) -> None:
@@ -110,6 +117,22 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
 def _imputes(algorithm: str) -> bool:
     found = catalogue.ALGORITHMS.get(algorithm)
     return found is None or found.predictor is not None
+
+
+@contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    """Show a log that failed as the command line shows everything else."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *rest: Any) -> None:
+            if issubclass(category, LogWarning):
+                print(f"sellf: {message}", file=sys.stderr)
+            else:
+                usual(message, category, *rest)
+
+        warnings.showwarning = show
+        yield
 
 
 def _done(agent: Agent, folder: Path) -> None:
