@@ -146,7 +146,7 @@ class Log:
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         stopped = kind is not None and issubclass(kind, KeyboardInterrupt)
         status: Status = "finished" if kind is None else "stopped" if stopped else "failed"
-        summary = self._summary() if kind is None else {}
+        summary = self._summary() if kind is None and self.trackers else {}
         decisions = self._decisions(len(self.history) - 1)
         for name, tracker in list(self.trackers.items()):
             self._guarded(name, tracker.close, decisions, summary, status)
