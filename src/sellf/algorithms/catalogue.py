@@ -6,6 +6,7 @@ from sellf.algorithms import focops as _focops
 from sellf.algorithms import sellf as _sellf
 from sellf.algorithms.algorithm import Algorithm, Extra, Task
 from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.direct import direct
 from sellf.algorithms.elbert import elbert
 from sellf.algorithms.focops import FOCOPS, focops
 from sellf.algorithms.pocar import pocar, pocar_oracle
@@ -26,6 +27,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         sellf,
         sellf_semi,
         sellf_relu,
+        direct,
     )
 }
 
@@ -33,6 +35,7 @@ CHOICES = {
     "penalty_scale": ("minmax", "none"),
     "density": ("any", "balance"),
     "cost": ("accepted", "imputed"),
+    "leveling": ("up", "both"),
 }
 
 
