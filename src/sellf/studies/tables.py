@@ -94,7 +94,7 @@ def markdown(results: Results) -> str:
 
 
 def latex(results: Results) -> str:
-    """Return the tables in LaTeX, to be \\input; they need no package."""
+    """Return the tables in LaTeX, to be put into a document; they need no package."""
     found = rows(results)
     parts = [f"% {name}: {value}" for name, value in facts(results).items()]
     for where in dict.fromkeys(row.place for row in found):
