@@ -20,7 +20,7 @@ from sellf.algorithms.config import hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen
 from sellf.envs.world import SMALL, Chances, observe
-from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean
+from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean, renyi_population
 
 LINEAR = Stack(policy=False, hidden=())
 RELU = Stack(policy=False, hidden=(64, 64), activation="relu")
@@ -115,7 +115,8 @@ def learn(
 
     Returns:
         The predictor, and for every decision of the rollout the chance of having been accepted
-        before (`each_accepted_before`).
+        before (`each_accepted_before`); for people to look at, the `error` of each group (eps^, the
+        weighted mean of prediction minus label over accepted people) and its `overlap`.
     """
     key_policies, key_people = jax.random.split(key)
     predictor = _remember(task, predictor, seen, policy, parameters)
@@ -146,10 +147,46 @@ def learn(
     ready = known > 0
     learner = jax.tree.map(lambda new, old: jnp.where(ready, new, old), learner, predictor.learner)
     predictor = predictor._replace(learner=learner, iteration=predictor.iteration + 1)
+    each_before = before(seen.profile)
+    member = task.world.group[profile].reshape(-1)
+    miss = chances(stack, task, predictor)(profile) - label.astype(jnp.float32)
+    error = group_mean(miss.reshape(-1), member, groups, weight.reshape(-1))
     return predictor, {
-        "each_accepted_before": before(seen.profile),
+        "each_accepted_before": each_before,
         "predictor_loss": loss[-1],
-        "largest_weight": jnp.max(weight),
+        # Nobody of the group drawn: nothing is known of it.
+        "error": jnp.where(ready & jnp.isfinite(error), error, 0.0),
+        **overlap(jax.nn.sigmoid(policy(seen.profile)), each_before, seen.group, groups),
+    }
+
+
+def overlap(
+    chance: Float[Array, " steps"],
+    before: Float[Array, " steps"],
+    group: Int[Array, " steps"],
+    groups: int,
+) -> Fields:
+    """Return how well those accepted before stand for the rejected, per group.
+
+    Over the people of a rollout: the largest weight w = D_R / D_A (Eq. 3), the smallest chance of
+    having been accepted before, and d2(D_R || D_A). Of a group that nobody came from, the weight is
+    0, the chance 1 and the divergence 1.
+
+    Args:
+        chance: pi, the policy's probability of acceptance.
+        before: P, the chance of having been accepted before.
+        group: of each person.
+        groups: how many there are.
+    """
+    member = group[:, None] == jnp.arange(groups)[None, :]
+    ratio = jnp.where(member, ((1 - chance) / before)[:, None], 0.0)
+    rejected = group_mean(1 - chance, group, groups)
+    scale = group_mean(before, group, groups) / jnp.where(rejected > 0, rejected, 1.0)
+    divergence = renyi_population(chance, before, group, groups)
+    return {
+        "largest_weight": jnp.where(rejected > 0, scale, 0.0) * jnp.max(ratio, axis=0),
+        "smallest_acceptance": jnp.min(jnp.where(member, before[:, None], 1.0), axis=0),
+        "divergence": jnp.where(jnp.isfinite(divergence), divergence, 1.0),
     }
 
 

@@ -49,7 +49,10 @@ def learn(
     predictor, figures = predictors.learn(
         stack, task, config, extra["predictor"], seen, policy.logit, policy.parameters, key
     )
-    figures["renyi_scale"] = predictors.renyi_scale(task, seen, figures["each_accepted_before"])
+    before = figures["each_accepted_before"]
+    scale = figures["renyi_scale"] = predictors.renyi_scale(task, seen, before)
+    chance = jax.nn.sigmoid(policy.logit(seen.profile))
+    figures["renyi"] = losses.renyi_penalty(chance, before, seen.group, scale)
     return extra | {"predictor": predictor}, figures
 
 

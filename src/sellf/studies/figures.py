@@ -1,0 +1,95 @@
+"""A study's results as figures, each as SVG and PNG."""
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sellf import files
+from sellf.errors import InputError
+from sellf.fairness.checks import one_of
+from sellf.studies.pictures import learning, outcome, style, worlds
+from sellf.studies.pictures.choose import places
+from sellf.studies.records import Cell, Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BY_PLACE: dict[str, Callable[[Results, list[Cell]], "Figure | None"]] = {
+    "deployment": outcome.deployment,
+    "tradeoff": outcome.tradeoff,
+    "ablation-renyi": learning.ablation,
+    "ablation-disparity": outcome.ablation,
+    "bound-terms": learning.bound,
+    "weights": learning.weights,
+}
+"""Figures that are drawn for every world and notion of a study."""
+NAMES = (*BY_PLACE, "timing", "worlds")
+NEEDS = {
+    "deployment": "runs that have been selected and trained",
+    "tradeoff": "runs that have been selected and trained",
+    "ablation-renyi": "runs of an algorithm with a label predictor (sellf), by beta_renyi",
+    "ablation-disparity": "runs of an algorithm with a penalty (sellf, pocar), by beta_disparity",
+    "bound-terms": "runs of an algorithm with a label predictor (sellf), by beta_renyi",
+    "weights": "runs of an algorithm with a label predictor (sellf), by beta_renyi",
+    "timing": "runs",
+}
+"""What each figure is made from."""
+
+
+def write(results: Results, folder: Path, names: list[str]) -> list[Path]:
+    """Draw figures of a study into a folder, and return the files.
+
+    Args:
+        results: of the study.
+        folder: where to.
+        names: which: "deployment", "tradeoff", "ablation-renyi", "ablation-disparity",
+            "bound-terms", "weights", "timing", "worlds".
+    """
+    for name in names:
+        one_of("figure", name, NAMES)
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ImportError("figures need matplotlib: type `pip install 'sellf[report]'`.")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with style.drawing():
+        for name in names:
+            drawn = [(title, figure) for title, figure in _draw(results, name) if figure]
+            if not drawn:
+                raise InputError(
+                    f"{name} needs {NEEDS[name]}; {results.study} has none yet: type "
+                    f"`sellf study run {results.study}`, or leave this figure out."
+                )
+            for title, figure in drawn:
+                for kind in ("svg", "png"):
+                    written.append(folder / f"{_plain(title)}.{kind}")
+                    files.write(written[-1], style.to_bytes(figure, kind))
+    return written
+
+
+def _draw(results: Results, name: str) -> Iterator[tuple[str, "Figure | None"]]:
+    if name == "timing":
+        yield name, outcome.timing(results)
+    elif name == "worlds":
+        for world, settings in _worlds(results).values():
+            changed = "-".join(f"{key}-{value}" for key, value in settings.items())
+            yield f"{name}-{world}-{changed}", worlds.distributions(results, world, settings)
+    else:
+        for place, cells in places(results.cells).items():
+            yield f"{name}-{place}", BY_PLACE[name](results, cells)
+
+
+def _worlds(results: Results) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the worlds of a study; without any run, the paper's four."""
+    found = {}
+    for cell in results.cells:
+        for run in [*cell.grid, *cell.final]:
+            pair = (run.spec.world, run.spec.world_settings)
+            found[repr(pair)] = pair
+    return found or {name: (name, {}) for name in worlds.FEATURES}
+
+
+def _plain(title: str) -> str:
+    """Return a name that any file system takes."""
+    return re.sub(r"[^a-z0-9.]+", "-", title.lower()).strip("-.")

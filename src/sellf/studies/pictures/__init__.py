@@ -1,0 +1,1 @@
+"""What the figures of a study show, one short file for each kind."""

@@ -1,0 +1,214 @@
+"""What a study's runs come to: means, intervals, and how far they are from the paper's."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sellf.algorithms import catalogue
+from sellf.fairness import View
+from sellf.studies import paper
+from sellf.studies.paper import Published
+from sellf.studies.records import Cell, Record, Results
+
+LEVEL = 0.95
+"""Of the intervals over training seeds."""
+STEPS = 500_000
+"""What times are scaled to: as many as in the paper."""
+ROUNDED = 0.005
+"""The paper's disparities have two decimals: each may be this far from what was measured."""
+SAME_WORLD = {"microdata", "population", "window"}
+"""Settings of a world that leave it comparable with the paper's."""
+
+
+class Estimate(NamedTuple):
+    """A figure of several trainings, each deployed several times."""
+
+    mean: float
+    half: float | None
+    """Half of the 95 % interval over training seeds (Student's t); None with one seed."""
+    std: float
+    """Standard deviation over deployments, averaged over the seeds."""
+
+    @property
+    def spread(self) -> float:
+        """What a difference is compared with: the interval's half, or with one seed the std."""
+        return self.std if self.half is None else self.half
+
+
+def estimate(by_seed: list[np.ndarray]) -> Estimate:
+    """Return the mean and spreads of a figure, given for every seed by deployment."""
+    means = np.array([values.mean() for values in by_seed])
+    std = float(np.mean([values.std() for values in by_seed]))
+    return Estimate(float(means.mean()), interval(means), std)
+
+
+def interval(values: np.ndarray) -> float | None:
+    """Return half of the 95 % t interval of a mean; None of a single value."""
+    from scipy.special import stdtrit
+
+    n = len(values)
+    if n < 2:
+        return None
+    return float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(n))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one cell of a study came to."""
+
+    place: str
+    """World and notion, in words."""
+    cell: Cell
+    disparity: Estimate
+    """|Delta|, of the window, with all labels."""
+    exact: Estimate
+    """Of the whole population: no window, no noise."""
+    seen: Estimate
+    """What the algorithm itself could see: in its own view."""
+    view: View
+    reward: Estimate
+    published: Published | None
+    best_disparity: bool
+    best_reward: bool
+
+    @property
+    def seeds(self) -> int:
+        """How many trainings there were."""
+        return len(self.cell.final)
+
+    @property
+    def sentences(self) -> list[str]:
+        """Where ours and the paper's differ by more than the spread of each."""
+        if self.published is None:
+            return []
+        pairs = [
+            ("disparity", self.disparity, self.published.disparity,
+             max(self.published.disparity_std, ROUNDED), 3),
+            ("reward", self.reward, self.published.reward, self.published.reward_std, 1),
+        ]  # fmt: skip
+        name = f"{self.place}, {self.cell.algorithm}"
+        return [
+            _differs(name, what, ours, theirs, spread, digits)
+            for what, ours, theirs, spread, digits in pairs
+            if abs(ours.mean - theirs) > max(ours.spread, spread)
+        ]
+
+
+def rows(results: Results) -> list[Row]:
+    """Return a row for every cell that has been trained, places together, in the study's order."""
+    done = [cell for cell in results.cells if cell.final]
+    often = Counter((place(cell), cell.algorithm) for cell in done)
+    found = []
+    for where in dict.fromkeys(map(place, done)):
+        cells = [cell for cell in done if place(cell) == where]
+        gaps = [_figure(cell, "true") for cell in cells]
+        rewards = [estimate([r.evaluation.rewards for r in cell.final]) for cell in cells]
+        least = min(round(gap.mean, 3) for gap in gaps)
+        most = max(round(reward.mean, 1) for reward in rewards)
+        for cell, gap, reward in zip(cells, gaps, rewards, strict=True):
+            view = _view(cell)
+            spec = cell.final[0].spec
+            # One algorithm several times over is an ablation: no cell of the paper's is like it.
+            alike = often[where, cell.algorithm] == 1 and spec.world_settings.keys() <= SAME_WORLD
+            found.append(
+                Row(
+                    place=where,
+                    cell=cell,
+                    disparity=gap,
+                    exact=_figure(cell, "exact"),
+                    seen=_figure(cell, view),
+                    view=view,
+                    reward=reward,
+                    published=paper.find(cell.world, cell.notion, cell.algorithm)
+                    if alike
+                    else None,
+                    best_disparity=round(gap.mean, 3) == least,
+                    best_reward=round(reward.mean, 1) == most,
+                )
+            )
+    return found
+
+
+def place(cell: Cell) -> str:
+    """Return world and notion in words, with what was changed in the world."""
+    records = cell.final or cell.grid
+    changed = records[0].spec.world_settings if records else {}
+    world = f"{cell.world} ({say(changed)})" if changed else cell.world
+    return f"{world}, {cell.notion}"
+
+
+def say(settings: dict[str, Any]) -> str:
+    """Return settings in words."""
+    return ", ".join(f"{name} {_value(value)}" for name, value in settings.items())
+
+
+def records_of(cells: list[Cell]) -> list[Record]:
+    """Return every run of some cells once: a selected one may be in the grid and in the finals."""
+    each = [record for cell in cells for record in [*cell.grid, *cell.final]]
+    return list({repr(record.spec): record for record in each}.values())
+
+
+def varied(cells: list[Cell]) -> list[str]:
+    """Return the settings that differ between the runs of an algorithm in a place."""
+    names: dict[str, None] = {}
+    for key in dict.fromkeys((place(cell), cell.algorithm) for cell in cells):
+        runs = records_of([cell for cell in cells if (place(cell), cell.algorithm) == key])
+        for name in runs[0].spec.settings if runs else ():
+            if len({repr(run.spec.settings.get(name)) for run in runs}) > 1:
+                names[name] = None
+    return list(names)
+
+
+class Time(NamedTuple):
+    """What training takes."""
+
+    world: str
+    algorithm: str
+    minutes: float
+    """For 500,000 steps: the median over the runs."""
+    runs: int
+    published: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times faster than the paper's."""
+        return None if self.published is None else self.published / self.minutes
+
+
+def times(results: Results) -> list[Time]:
+    """Return what training takes, of every algorithm in every world."""
+    found = []
+    for world, algorithm in dict.fromkeys((c.world, c.algorithm) for c in results.cells):
+        cells = [c for c in results.cells if (c.world, c.algorithm) == (world, algorithm)]
+        runs = records_of(cells)
+        if runs:
+            each = [run.seconds / run.spec.steps * STEPS / 60 for run in runs]
+            theirs = paper.minutes(algorithm, world)
+            found.append(Time(world, algorithm, float(np.median(each)), len(runs), theirs))
+    return found
+
+
+def _figure(cell: Cell, view: str) -> Estimate:
+    return estimate([record.evaluation.disparities[view] for record in cell.final])
+
+
+def _view(cell: Cell) -> View:
+    return catalogue.resolve(cell.algorithm, cell.final[0].spec.settings)[0].view
+
+
+def _differs(
+    name: str, what: str, ours: Estimate, theirs: float, spread: float, digits: int
+) -> str:
+    gap = ours.mean - theirs
+    kind = "half of the interval over seeds" if ours.half is not None else "std over deployments"
+    return (
+        f"{name}: the {what} is {abs(gap):,.{digits}f} {'above' if gap > 0 else 'below'} the "
+        f"paper's ({ours.mean:,.{digits}f} against {theirs:,.{digits}f}), more than our spread "
+        f"({ours.spread:,.{digits}f}, {kind}) and more than the paper's ({spread:,.{digits}f})."
+    )
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
