@@ -76,6 +76,11 @@ def no_penalty(config: Any, logit: Array, fields: Fields, figures: Fields) -> Ar
     return jnp.zeros(())
 
 
+def as_it_is(algorithm: "Algorithm", config: Any) -> "Algorithm":
+    """Leave the algorithm as it is, whatever its settings."""
+    return algorithm
+
+
 class Algorithm(NamedTuple):
     """An algorithm: what it may see, which networks it has, and its hooks on the trainer."""
 
@@ -108,6 +113,10 @@ class Algorithm(NamedTuple):
     """Instead of PPO's loss."""
     stop_at: Callable[[Any], Array] | None = None
     """Past which mean divergence from the old policy no further epochs follow."""
+    people: int = 0
+    """How many people of the rollout are drawn beside each minibatch, for the penalty."""
+    variant: Callable[..., "Algorithm"] = as_it_is
+    """The algorithm as its settings want it, where those change more than numbers."""
 
 
 def ppo_loss(

@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from sellf.algorithms import focops as _focops
-from sellf.algorithms import sellf as _sellf
-from sellf.algorithms.algorithm import Algorithm, Extra, Task
+from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.config import PPO, as_dict
 from sellf.algorithms.direct import direct
 from sellf.algorithms.elbert import elbert
-from sellf.algorithms.focops import FOCOPS, focops
+from sellf.algorithms.focops import focops
 from sellf.algorithms.pocar import pocar, pocar_oracle
 from sellf.algorithms.ppo import ppo
-from sellf.algorithms.predictor import LINEAR
 from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
@@ -36,6 +33,7 @@ CHOICES = {
     "density": ("any", "balance"),
     "cost": ("accepted", "imputed"),
     "leveling": ("up", "both"),
+    "estimate": ("anchored", "batch"),
 }
 
 
@@ -70,17 +68,4 @@ def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, PPO]:
     """Return an algorithm by name, as its settings want it, and all of its settings."""
     algorithm = find(name)
     config = configure(algorithm, settings)
-    return specialise(algorithm, config), config
-
-
-def specialise(algorithm: Algorithm, config: PPO) -> Algorithm:
-    """Return the algorithm as its settings want it: FOCOPS may have a predictor."""
-    imputed = isinstance(config, FOCOPS) and config.cost == "imputed"
-    return FOCOPS_IMPUTED if imputed else algorithm
-
-
-def _start_both(task: Task, config: FOCOPS, key: Any) -> Extra:
-    return _focops.start(task, config, key) | _sellf.start(LINEAR, task, config, key)
-
-
-FOCOPS_IMPUTED = _sellf.with_predictor(focops, LINEAR)._replace(start=_start_both)
+    return algorithm.variant(algorithm, config), config

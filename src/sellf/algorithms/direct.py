@@ -1,109 +1,254 @@
-"""SELLF-direct: the imputed disparity as a constraint on the policy itself, weighed by a dual."""
+"""SELLF-direct: the imputed disparity as a constraint on the policy itself, weighed by a dual.
 
-from typing import Any
+SELLF lowers the advantage of every decision that is taken while the disparity is high, whoever it
+is about. But the imputed disparity is a function of the policy that can be differentiated. A
+group's utility is linear in the chances of its members, mu_g = mean(slope pi + level), so a person
+adds their own part to it; and for qualification, where a decision acts through the person's next
+state, the change of the predicted label is credited to that decision. What the disparity costs,
+lambda, follows the constraint: it rises while the disparity is above the target and falls below.
+"""
+
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
+from sellf.algorithms import guard, sellf
 from sellf.algorithms import predictor as predictors
-from sellf.algorithms import sellf as base
 from sellf.algorithms.advantages import standardised
 from sellf.algorithms.algorithm import Algorithm, Extra, Fields, Task
 from sellf.algorithms.config import PPO, hyperparameters
-from sellf.algorithms.predictor import PredictorConfig
+from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen
-from sellf.fairness import utility
+from sellf.envs.world import Chances
+from sellf.fairness import Notion, utility
+
+NOBODY = -2.0
 
 
 @hyperparameters
 class Direct(PredictorConfig, PPO):
+    """PPO under the constraint that the imputed disparity stays below a share of omega."""
+
     omega: float = 0.05
-    beta_renyi: float = 0.01
-    dual_rate: float = 1.0
-    dual_start: float = 0.0
-    dual_limit: float = 10.0
+    """The true disparity that is tolerated: all that has to be chosen."""
     margin: float = 0.5
-    leveling: str = "up"
+    """The share of omega that the imputed disparity is held below; the rest is for its errors."""
+    beta_renyi: float = 0.01
+    """beta_2: weight of the Renyi divergence between rejected and accepted people (Eq. 5)."""
+    dual_start: float = 1.0
+    """lambda at the start."""
+    dual_rate: float = 1.0
+    """eta: how fast lambda follows the constraint; 0 leaves it where it starts."""
+    dual_limit: float = 10.0
+    """The largest lambda, for opportunity and accuracy."""
+    credit_limit: float = 0.1
+    """The largest lambda for qualification, where it weighs credit against advantage: from about
+    0.2 on credit outweighs what a decision earns, and a school accepts everyone."""
     recall: int = 5
+    """On how many of the latest rollouts the policy's disparity is measured."""
+    estimate: str = "anchored"
+    """"anchored": the disparity within a gradient step is that of all people recalled, plus what
+    the minibatch says has changed since; "batch": that of a batch of people alone."""
+    people: int = 256
+    """How many people are in such a batch."""
+    leveling: str = "up"
+    """For qualification, "up": only raising the worst-off group counts; "both": so does lowering
+    the best-off."""
+    guard: bool = False
+    """Whether the constraint includes what the predictor's errors can hide (Theorem 4)."""
+    guard_memory: int = 50
+    """On how many of the latest rollouts those errors are measured."""
+    guard_delta: float = 0.05
+    """The chance with which their bound may fail, at any one iteration."""
+    semi_stochastic: bool = False
+    """Whether whoever would be accepted with less than 0.25 is rejected for certain."""
+
+
+class Recalled(NamedTuple):
+    """People of the latest rollouts, the newest first."""
+
+    profile: Int[Array, "recall steps"]
+    label: Float[Array, "recall steps"]
+    """1 or 0 of the accepted, -1 of the rejected, and NOBODY where no one has been yet."""
+
+    def add(self, seen: Seen) -> "Recalled":
+        """Take in a rollout in place of the oldest."""
+        label = jnp.where(seen.action, seen.positive.astype(jnp.float32), -1.0)
+        return Recalled(
+            jnp.roll(self.profile, 1, axis=0).at[0].set(seen.profile),
+            jnp.roll(self.label, 1, axis=0).at[0].set(label),
+        )
 
 
 def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
-    kept = base.start(predictors.LINEAR, task, config, key)
-    return kept | {"multiplier": jnp.asarray(config.dual_start, jnp.float32), "people": jnp.full((config.recall, config.rollout), -1), "seen_label": jnp.zeros((config.recall, config.rollout))}
+    """Keep a predictor, the people of the latest rollouts, the predictor's errors, and lambda."""
+    shape = (config.recall, config.rollout)
+    return sellf.start(LINEAR, task, config, key) | {
+        "recalled": Recalled(jnp.zeros(shape, jnp.int32), jnp.full(shape, NOBODY)),
+        "errors": guard.start(config.guard_memory, len(task.world.groups)),
+        "multiplier": jnp.asarray(config.dual_start, jnp.float32),
+    }
 
 
 def learn(
     task: Task, config: Direct, extra: Extra, seen: Seen, policy: Any, key: Array
 ) -> tuple[Extra, Fields]:
-    multiplier = extra["multiplier"]
-    extra, figures = base.learn(predictors.LINEAR, task, config, extra, seen, policy, key)
-    predict = predictors.chances(predictors.LINEAR, task, extra["predictor"])
-    groups = len(task.world.groups)
-    member = (seen.group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
-    steps = seen.group.shape[0]
-    ring = {}
+    """Train the predictor, measure the policy's disparity, and move lambda."""
+    # The predictor as it was: it has not learned from these people yet, so its errors are honest.
+    predict = predictors.chances(LINEAR, task, extra["predictor"])
+    chance = jax.nn.sigmoid(policy.logit(seen.profile))
+    errors = extra["errors"].add(guard.errors(seen, chance, predict, len(task.world.groups)))
+    recalled = extra["recalled"].add(seen)
     if task.notion == "qualification":
-        utilities = utility("qualification", seen.last)
-        change = predict(seen.moved) - predict(seen.profile)
-        number = jnp.maximum(jnp.sum(member, axis=0), 1.0)
-        mean = change @ member / number
-        change = (change - mean[seen.group]) * (steps / number)[seen.group]
-        worst, best = jnp.nanargmin(utilities), jnp.nanargmax(utilities)
-        sign = (seen.group == worst).astype(jnp.float32)
-        if config.leveling == "both":
-            sign = sign - (seen.group == best)
-        column = {"each_credit": sign * change}
+        utilities, columns = credits(task, seen, predict, config.leveling)
+        ceiling = config.credit_limit
     else:
-        ring = {"people": jnp.roll(extra["people"], 1, 0).at[0].set(seen.profile), "seen_label": jnp.roll(extra["seen_label"], 1, 0).at[0].set(jnp.where(seen.action, seen.positive, -1.0))}
-        people, known = ring["people"].ravel(), ring["seen_label"].ravel()
-        there = (people >= 0).astype(jnp.float32)
-        people = jnp.maximum(people, 0)
-        chance = jax.nn.sigmoid(policy.logit(people))
-        label = jnp.where(known >= 0, known, predict(people))
-        if task.notion == "opportunity":
-            slope, norm, level = label, label, 0.0 * label
-        else:
-            slope, norm, level = 2 * label - 1, jnp.ones_like(label), 1 - label
-        member = (task.world.group[people][:, None] == jnp.arange(groups)[None, :]) * there[:, None]
-        total = norm @ member
-        mean_total = total / jnp.maximum(jnp.sum(there), 1.0)
-        share = (slope[:steps] / jnp.maximum(mean_total, 1e-6)[seen.group])
-        utilities = (slope * chance + level) @ member / jnp.maximum(total, 1e-6)
-        utilities = jnp.where(total > 0, utilities, jnp.nan)
-        column = {"each_share": share}
-    gap = jnp.nanmax(utilities) - jnp.nanmin(utilities)
+        utilities, columns = shares(task, recalled, predict, policy.logit)
+        ceiling = config.dual_limit
+    gap = jnp.max(utilities) - jnp.min(utilities)
+    bias, v = guard.bias(task.notion, errors, seen, config.guard_delta)
     target = config.margin * config.omega
-    moved = jnp.clip(multiplier + config.dual_rate * (gap - target), 0.0, config.dual_limit)
+    if config.guard:
+        # Errors that alone exceed omega leave no promise to pay for.
+        room = (1 - v) * config.omega - bias
+        target = jnp.where(room > 0, room, target)
+    moved = extra["multiplier"] + config.dual_rate * (gap - target)
+    multiplier = jnp.clip(moved, 0.0, jnp.asarray(ceiling, jnp.float32))
     if task.notion == "qualification":
-        column["each_credit"] = column["each_credit"] * jnp.where(gap > target, moved, 0.0)
-    figures |= column | {"gap": gap, "utilities": utilities, "multiplier": moved}
-    return extra | {"multiplier": moved} | ring, figures
+        columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
+    extra, figures = sellf.learn(LINEAR, task, config, extra, seen, policy, key)
+    figures |= columns | {
+        "utilities": utilities,
+        "gap": gap,
+        "target": target,
+        "bias": bias,
+        "promise": guard.promise(gap, bias, v),
+        "multiplier": multiplier,
+    }
+    kept = {"recalled": recalled, "errors": errors, "multiplier": multiplier}
+    return extra | kept, figures
+
+
+def parts(notion: Notion, label: Array) -> tuple[Array, Array, Array]:
+    """Return what a person adds to their group's utility, (slope pi + level) / mass.
+
+    Opportunity: sum(pi q) / sum(q). Accuracy: mean(pi q + (1 - pi)(1 - q)).
+    """
+    if notion == "opportunity":
+        return label, jnp.zeros_like(label), label
+    return 2 * label - 1, 1 - label, jnp.ones_like(label)
+
+
+def shares(
+    task: Task, recalled: Recalled, predict: Chances, logit: Chances
+) -> tuple[Float[Array, " groups"], Fields]:
+    """Return each group's utility under the policy, and what each person adds to it.
+
+    Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
+    """
+    profile, known = recalled.profile.reshape(-1), recalled.label.reshape(-1)
+    there = (known > NOBODY).astype(jnp.float32)
+    label = jnp.where(known >= 0, known, predict(profile))
+    slope, level, mass = parts(task.notion, label)
+    group = task.world.group[profile]
+    member = members(group, len(task.world.groups)) * there[:, None]
+    total = mass @ member
+    chance = jax.nn.sigmoid(logit(profile))
+    utilities = ((slope * chance + level) @ member) / jnp.maximum(total, 1e-6)
+    each = {"each_slope": slope, "each_level": level, "each_mass": mass}
+    newest = recalled.profile.shape[1]
+    columns = {name: column[:newest] for name, column in each.items()}
+    return absent(utilities, total), columns | {"mass": total / jnp.sum(there)}
+
+
+def credits(
+    task: Task, seen: Seen, predict: Chances, leveling: str
+) -> tuple[Float[Array, " groups"], Fields]:
+    """Return each group's qualification, and how much each decision narrowed the disparity.
+
+    A decision about a member of the worst-off group is credited with what it did to their
+    predicted label, against the mean of the group; with leveling "both", one about a member of the
+    best-off group with the opposite.
+    """
+    member = members(seen.group, len(task.world.groups))
+    number = jnp.sum(member, axis=0)
+    utilities = absent(utility("qualification", seen.last), number)
+    change = predict(seen.moved) - predict(seen.profile)
+    mean = (change @ member) / jnp.maximum(number, 1.0)
+    own = (change - mean[seen.group]) * (seen.group.shape[0] / jnp.maximum(number, 1.0))[seen.group]
+    side = (seen.group == jnp.argmin(utilities)).astype(jnp.float32)
+    if leveling == "both":
+        side = side - (seen.group == jnp.argmax(utilities))
+    return utilities, {"each_credit": side * own}
+
+
+def members(group: Int[Array, " n"], groups: int) -> Float[Array, "n groups"]:
+    """Return who belongs to which group, as 1 and 0."""
+    return (group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
+
+
+def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
+    """Give a group that nobody was met of the mean of the others: it then decides nothing."""
+    there = (number > 0) & jnp.isfinite(utilities)
+    known = jnp.where(there, utilities, 0.0)
+    return jnp.where(there, known, jnp.sum(known) / jnp.maximum(jnp.sum(there), 1))
 
 
 def advantage(config: Direct, fields: Fields) -> Float[Array, " batch"]:
+    """Return the advantage of a minibatch, for qualification with what was credited."""
     plain = standardised(fields["advantage"])
     return plain + fields["each_credit"] if "each_credit" in fields else plain
 
 
 def penalty(config: Direct, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
-    term = base.penalty(config, logit, fields, figures)
-    if "each_share" not in fields:
+    """Return beta_2 L_Renyi + lambda max(disparity - target, 0) of a minibatch."""
+    term = sellf.penalty(config, logit, fields, figures)
+    if "each_slope" not in fields:
         return term
-    chance = jax.nn.sigmoid(logit)
-    change = chance - jax.nn.sigmoid(fields["old_logit"])
-    member = (fields["group"][:, None] == jnp.arange(figures["utilities"].shape[0])[None, :])
-    moved = (fields["each_share"] * change) @ member.astype(jnp.float32) / change.shape[0]
-    now = figures["utilities"] + moved
-    gap = jnp.nanmax(now) - jnp.nanmin(now)
-    return term + figures["multiplier"] * jnp.maximum(gap - config.margin * config.omega, 0.0)
+    now = batched(fields, figures) if "people_logit" in fields else anchored(logit, fields, figures)
+    excess = jnp.maximum(jnp.max(now) - jnp.min(now) - figures["target"], 0.0)
+    return term + figures["multiplier"] * excess
 
 
-direct = Algorithm(
-    "sellf-direct",
-    Direct,
-    "held within omega: the imputed disparity is a constraint on the policy itself",
-    advantage=advantage,
-    penalty=penalty,
-)
-direct = base.with_predictor(direct, predictors.LINEAR)._replace(start=start, learn=learn)
+def anchored(logit: Array, fields: Fields, figures: Fields) -> Float[Array, " groups"]:
+    """Return the utilities now: as measured on everyone recalled, plus the minibatch's change.
+
+    The minibatch only has to tell what changed since the iteration began, which is little, so its
+    noise is little too; and its gradient is an unbiased one of the utilities of all people.
+    """
+    change = jax.nn.sigmoid(logit) - jax.nn.sigmoid(fields["old_logit"])
+    mass = figures["mass"]
+    moved = (fields["each_slope"] * change) @ members(fields["group"], mass.shape[0])
+    return figures["utilities"] + moved / (jnp.maximum(mass, 1e-6) * change.shape[0])
+
+
+def batched(fields: Fields, figures: Fields) -> Float[Array, " groups"]:
+    """Return the utilities among a batch of people, as it is."""
+    member = members(fields["people_group"], figures["mass"].shape[0])
+    chance = jax.nn.sigmoid(fields["people_logit"])
+    total = fields["people_each_mass"] @ member
+    gained = (fields["people_each_slope"] * chance + fields["people_each_level"]) @ member
+    return absent(gained / jnp.maximum(total, 1e-6), total)
+
+
+def variant(algorithm: Algorithm, config: Any) -> Algorithm:
+    """Return the algorithm as its settings want it."""
+    return algorithm._replace(
+        reject_below=0.25 if config.semi_stochastic else 0.0,
+        people=config.people if config.estimate == "batch" else 0,
+    )
+
+
+direct = sellf.with_predictor(
+    Algorithm(
+        "sellf-direct",
+        Direct,
+        "give omega: the imputed disparity is a constraint on the policy itself",
+        advantage=advantage,
+        penalty=penalty,
+        variant=variant,
+    ),
+    LINEAR,
+)._replace(start=start, learn=learn)

@@ -5,12 +5,12 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from sellf.algorithms import losses
+from sellf.algorithms import losses, sellf
 from sellf.algorithms.advantages import standardised
 from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
-from sellf.algorithms.predictor import PredictorConfig
+from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen
 
 
@@ -94,6 +94,18 @@ def trust(config: Any) -> Array:
     return jnp.asarray(config.trust)
 
 
+def start_both(task: Task, config: FOCOPS, key: Key[Array, ""]) -> Extra:
+    """Keep the dual variable and a predictor."""
+    return start(task, config, key) | sellf.start(LINEAR, task, config, key)
+
+
+def variant(algorithm: Algorithm, config: FOCOPS) -> Algorithm:
+    """Give the algorithm a predictor if its cost is the imputed disparity."""
+    if config.cost == "accepted":
+        return algorithm
+    return sellf.with_predictor(algorithm, LINEAR)._replace(start=start_both)
+
+
 focops = Algorithm(
     "focops",
     FOCOPS,
@@ -104,4 +116,5 @@ focops = Algorithm(
     weigh=weigh,
     loss=loss,
     stop_at=trust,
+    variant=variant,
 )

@@ -47,6 +47,8 @@ class PredictorConfig:
     (their mean: right for people pooled over iterations, who met one policy each)."""
     weighted: bool = True
     """Whether accepted people are weighted to stand for the rejected."""
+    predictor_start: float = 0.0
+    """The log-odds that it gives everyone before it has learned anything."""
 
 
 class Predictor(NamedTuple):
@@ -73,6 +75,8 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
     """Return a predictor that has seen nobody yet."""
     world = task.world
     parameters = networks.init((stack,), world.inputs, key)
+    # The last parameter is the bias of the output.
+    parameters = parameters.at[-1].set(config.predictor_start)
     small = world.profiles <= SMALL
     entry = world.profiles if small else networks.size((_actor(),), world.inputs)
     return Predictor(

@@ -123,9 +123,17 @@ def improve(
     def loss_of(layers: list[list[Array]], batch: Fields) -> Array:
         if tabular:
             who = batch["profile"][None, :] == jnp.arange(world.profiles)[:, None]
-            outputs = networks.forward(stacks, layers, rows) @ who.astype(jnp.float32)
+            everyone = networks.forward(stacks, layers, rows)
+            outputs = everyone @ who.astype(jnp.float32)
         else:
             outputs = networks.forward(stacks, layers, batch["rows"])
+        if algorithm.people:
+            others = (
+                everyone[:, batch["people_profile"]]
+                if tabular
+                else networks.forward(stacks, layers, batch["people_rows"])
+            )
+            batch = batch | {"people_logit": others[0]}
         if algorithm.loss is not None:
             return algorithm.loss(config, layers, outputs, batch, figures)
         return ppo_loss(algorithm, config, outputs, batch, figures)
@@ -140,12 +148,15 @@ def improve(
         fields = fields | {"rows": rows}
     batches = config.rollout // config.batch
 
-    def epoch(carry: tuple[Learner, Array], order: Array) -> tuple[Any, Array]:
+    def epoch(carry: tuple[Learner, Array], chance: tuple[Array, Array]) -> tuple[Any, Array]:
         learner, stopped = carry
+        order, drawn = chance
         cut = {
             name: column[order].reshape(batches, config.batch, *column.shape[1:])
             for name, column in fields.items()
         }
+        if algorithm.people:
+            cut |= {f"people_{name}": column[drawn] for name, column in fields.items()}
         improved, loss = jax.lax.scan(step, learner, cut)
         if algorithm.stop_at is None:
             return (improved, stopped), jnp.mean(loss)
@@ -157,7 +168,13 @@ def improve(
         return (improved, stopped | (moved > algorithm.stop_at(config))), jnp.mean(loss)
 
     orders = permutations(key, config.epochs, config.rollout)
-    (learner, _), loss = jax.lax.scan(epoch, (learner, jnp.asarray(False)), orders)
+    drawn = jax.random.randint(
+        jax.random.fold_in(key, 1),
+        (config.epochs, batches, algorithm.people),
+        0,
+        config.rollout,
+    )
+    (learner, _), loss = jax.lax.scan(epoch, (learner, jnp.asarray(False)), (orders, drawn))
     return learner, loss[-1]
 
 
