@@ -33,12 +33,15 @@ class Record:
     metrics: dict[str, np.ndarray]
     """Of the training: (iterations,), or (iterations, groups)."""
     seconds: float
-    """What the training took; its share, if it was trained in a batch."""
+    """What the training took, without compiling; its share, if it was trained in a batch."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One algorithm in one world, judged by one notion."""
+    """One algorithm in one world, judged by one notion.
+
+    Where a study selects nothing (`select = "all"`), there is one such cell per configuration.
+    """
 
     world: str
     notion: Notion
