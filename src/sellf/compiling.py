@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-OPTIONS: dict[str, Any] = {"xla_cpu_scheduler_type": 1}
+OPTIONS = {"xla_cpu_scheduler_type": 1}
 """Run the pieces of a program one after the other.
 
 Ours are many and small. XLA by default hands them to a pool of threads as soon as there are more
@@ -18,15 +18,7 @@ microseconds that way and takes 33 so. Large products still use every core.
 
 def compiled(function: Callable[..., Any], **arguments: Any) -> Any:
     """Return `jax.jit(function, **arguments)` with the options that suit small programs."""
-    return jax.jit(function, compiler_options=dict(OPTIONS), **arguments)
-
-
-def use_one_thread() -> None:
-    """Compile what follows for one thread, so that its numbers do not depend on the cores.
-
-    Where a wide product is split among threads (ELBERT's networks), its sums end in other bits.
-    """
-    OPTIONS["xla_cpu_multi_thread_eigen"] = False
+    return jax.jit(function, compiler_options=OPTIONS, **arguments)
 
 
 def use_cache() -> None:

@@ -137,7 +137,7 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
 
     found = results(study, open_store(folder, write=False))
     typed = _typed(name, study, folder)
-    if not found.cells:
+    if not any(cell.final for cell in found.cells):
         raise InputError(f"no run of {study.name} is final yet: type `sellf study run {typed}`.")
     target = out or Path("results") / (study.name + ("-quick" if study.quick else ""))
     target.mkdir(parents=True, exist_ok=True)
@@ -148,7 +148,7 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
     else:
         from sellf.studies import figures
 
-        written = figures.write(found, target, study.draw)
+        written = figures.write(found, target, list(study.draw))
     for path in written:
         print(path)
 

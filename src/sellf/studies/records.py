@@ -1,12 +1,14 @@
 """What a study consists of: runs to do, runs that are done, and what was selected among them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf.evaluation import Evaluation
 from sellf.fairness import Notion
+
+if TYPE_CHECKING:
+    from sellf.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Record:
     """A run that is done."""
 
     spec: RunSpec
-    evaluation: Evaluation
+    evaluation: "Evaluation"
     metrics: dict[str, np.ndarray]
     """Of the training: (iterations,), or (iterations, groups)."""
     seconds: float

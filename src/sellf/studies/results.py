@@ -12,7 +12,7 @@ from sellf.studies.store import DamagedError, Store
 
 
 def results(study: Study, store: Store, say: Callable[[str], None] | None = None) -> Results:
-    """Return the cells that have final runs; damaged runs are told of and left out.
+    """Return every cell with the runs it has; damaged runs are told of and left out.
 
     Args:
         study: from `spec.load`, shrunk or not.
@@ -70,21 +70,17 @@ def chosen(study: Study, group: Group, reader: Reader) -> tuple[int | None, list
 
 
 def _cells(study: Study, group: Group, reader: Reader) -> list[Cell]:
-    if group.selects(study):
-        index, grid = chosen(study, group, reader)
-        taken = [] if index is None else [(index, [one for runs in grid for one in runs])]
-    else:
-        taken = [(i, None) for i in range(len(group.varied))]
-    cells = []
-    for i, grid in taken:
-        runs = group.runs(study, i, study.seeds)
+    def cell(i: int | None, grid: list[Record] | None) -> Cell:
+        runs = [] if i is None else group.runs(study, i, study.seeds)
         final = [record for run in runs if (record := reader.read(run)) is not None]
-        if final:
-            own = final[:1] if grid is None else grid
-            cells.append(
-                Cell(group.world, group.notion, group.algorithm, own, group.varied[i], final)
-            )
-    return cells
+        own = final[:1] if grid is None else grid
+        taken = {} if i is None else group.varied[i]
+        return Cell(group.world, group.notion, group.algorithm, own, taken, final)
+
+    if not group.selects(study):
+        return [cell(i, None) for i in range(len(group.varied))]
+    index, grid = chosen(study, group, reader)
+    return [cell(index, [record for records in grid for record in records])]
 
 
 def _to_stderr(sentence: str) -> None:

@@ -73,7 +73,7 @@ class Study:
     """The disparity that selection tolerates."""
     alone: bool = False
     """One run at a time, so that what each takes can be measured."""
-    draw: tuple[str, ...] = ()
+    draw: tuple[str, ...] = ("deployment",)
     """The figures, by name."""
     quick: bool = False
     """Shrunk for a first look."""
@@ -135,7 +135,7 @@ def parse(text: str, source: str) -> Study:
     with place.at("alone"):
         _expect("alone", content.get("alone", False), bool, "true or false")
     with place.at("draw"):
-        draw = _words("draw", content.get("draw", []))
+        draw = _words("draw", content.get("draw", list(Study.draw)))
     with place.at("omega"):
         omega = number("omega", content.get("omega", Study.omega), low=0)
     return Study(

@@ -16,7 +16,6 @@ import numpy as np
 
 from sellf import files
 from sellf.agent import Agent
-from sellf.compiling import use_one_thread
 from sellf.envs.world import World
 from sellf.envs.worlds import make_world
 from sellf.evaluation import Evaluation, evaluate
@@ -31,7 +30,6 @@ EVALUATION_SEED = LARGEST_SEED + 1
 
 def perform(run: RunSpec) -> dict[str, bytes]:
     """Train and deploy; return the run's folder as files."""
-    use_one_thread()
     world = _world(run.world, json.dumps(run.world_settings, sort_keys=True))
     task = Plan(
         world,

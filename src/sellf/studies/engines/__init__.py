@@ -12,6 +12,10 @@ ENGINES = ("local", "ray")
 RETRIES = 2
 """How often a run is tried again whose worker died."""
 
+ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Of a worker's environment. XLA takes NPROC for the number of cores; where it has several, it
+splits wide products (ELBERT's) among them, and their sums end in other bits."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -36,8 +40,10 @@ class Outcome:
 class Engine(Protocol):
     """What does jobs."""
 
-    workers: int
-    """How many at a time."""
+    @property
+    def workers(self) -> int:
+        """How many at a time."""
+        ...
 
     def submit(self, job: Job) -> None:
         """Take a job."""

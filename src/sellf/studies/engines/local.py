@@ -10,10 +10,9 @@ from collections import deque
 from typing import Any, BinaryIO
 
 from sellf.studies import plan
-from sellf.studies.engines import RETRIES, Job, Outcome, frames
-from sellf.studies.engines.task import attempt
+from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, frames
 
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+WORKER = "sellf.studies.engines.worker"
 TAIL = 400
 """How many characters of a dead worker's last words are kept."""
 
@@ -21,10 +20,10 @@ TAIL = 400
 class HereEngine:
     """Does jobs in this process, one after the other."""
 
-    workers = 1
-
     def __init__(self) -> None:
-        """Begin with nothing to do."""
+        """Begin with nothing to do; in time, if JAX has not started in this process."""
+        os.environ.update(ONE_THREAD)
+        self.workers = 1
         self.jobs: deque[Job] = deque()
 
     def submit(self, job: Job) -> None:
@@ -35,6 +34,8 @@ class HereEngine:
         """Do the next job."""
         if not self.jobs:
             return []
+        from sellf.studies.engines.task import attempt
+
         job = self.jobs[0]
         message, files = attempt(plan.to_json(job.run))
         self.jobs.popleft()
@@ -166,7 +167,7 @@ class _Process:
     def __init__(self, core: int) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "sellf.studies.engines.worker", str(core)],
+            [sys.executable, "-m", WORKER, str(core)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.errors,
