@@ -50,8 +50,8 @@ def test_paper_main_has_the_paper_s_grids_and_cells():
     assert (main.steps, main.seeds, main.deployments) == (500_000, (0, 1, 2, 3, 4), 10)
     cells = set(main.cells) | set(spec.load("paper-extra").cells)
     assert len(cells) == 9
-    # 67 configurations to select among in a cell, then four more seeds for each of the six with something to select,
-    # and five for the two that have nothing.
+    # 67 configurations to select among in a cell, then four more seeds for each of the six
+    # selected, and five for the two algorithms that have nothing to select.
     total = sum(len(g.first(main)) + g.to_come(main) for g in plan.groups(main))
     assert total == 3 * (67 + 6 * 4 + 2 * 5)
 

@@ -74,7 +74,7 @@ class FakeEngine:
         return [self.outcome(job)]
 
     def running(self):
-        return list(self.jobs)[:1]
+        return [self.jobs[0]] if self.jobs else []
 
     def close(self):
         self.closed = True

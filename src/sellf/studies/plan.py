@@ -13,6 +13,8 @@ from sellf.studies.spec import Study
 FORMAT = 1
 """Of what a run's name is made from, and of its folder; one more if either changes."""
 
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
 
 @dataclass(frozen=True)
 class Group:
@@ -92,15 +94,14 @@ def key(run: RunSpec) -> str:
     Everything that its numbers depend on is in it, except the versions of sellf and JAX: a store
     holds runs of one version only, and says which.
     """
-    text = json.dumps({"format": FORMAT} | vars(run), sort_keys=True, separators=(",", ":"))
+    text = _JSON.encode({"format": FORMAT} | vars(run))
     return sha256(text.encode()).hexdigest()[:32]
 
 
 def program(run: RunSpec) -> str:
     """Return what compiled program a run needs: floats and seeds do not matter to it."""
-    shape = {name: value for name, value in run.settings.items() if not isinstance(value, float)}
-    parts = vars(run) | {"settings": shape, "seed": None}
-    return json.dumps(parts, sort_keys=True)
+    shape = [(name, value) for name, value in run.settings.items() if not isinstance(value, float)]
+    return repr((run.world, run.world_settings, run.notion, run.algorithm, shape, run.steps))
 
 
 def to_json(run: RunSpec) -> dict[str, Any]:

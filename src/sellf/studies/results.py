@@ -51,9 +51,9 @@ class Reader:
             self.say(f"{error} It is left out here, and `sellf study run` does it again.")
             return None
 
-    def diverged(self, run: RunSpec) -> bool:
+    def diverged(self, name: str) -> bool:
         """Return whether a run cannot be done, however often it is tried."""
-        return self.failed.get(plan.key(run), {}).get("kind") == "diverged"
+        return self.failed.get(name, {}).get("kind") == "diverged"
 
 
 def chosen(study: Study, group: Group, reader: Reader) -> tuple[int | None, list[list[Record]]]:
@@ -63,7 +63,9 @@ def chosen(study: Study, group: Group, reader: Reader) -> tuple[int | None, list
     for i in range(len(group.varied)):
         runs = group.runs(study, i, study.selection_seeds)
         records = [record for run in runs if (record := reader.read(run)) is not None]
-        missing = len(records) < len(runs) and not any(reader.diverged(run) for run in runs)
+        missing = len(records) < len(runs) and not any(
+            reader.diverged(plan.key(run)) for run in runs
+        )
         complete = complete and not missing
         grid.append(records if len(records) == len(runs) else [])
     return (select(grid, group.view, study.omega) if complete else None), grid

@@ -95,7 +95,8 @@ class _Work:
         name = outcome.job.name
         if outcome.files is not None:
             self.store.put(name, outcome.files)
-            self.store.forgive(name)
+            if self.reader.failed.pop(name, None) is not None:
+                self.store.forgive(name)
             self.reader.done.add(name)
             self.tally.done.add(name)
             self.tally.fresh += 1
@@ -116,10 +117,10 @@ class _Work:
             self.tally.wanted[name] = one
             if self._there(name):
                 self.tally.done.add(name)
-            elif self.reader.diverged(one):
+            elif self.reader.diverged(name):
                 self.tally.failed[name] = self.reader.failed[name]["reason"]
             else:
-                self.open[name] = job = engines.job(one)
+                self.open[name] = job = engines.job(one, name)
                 self.engine.submit(job)
 
     def _there(self, name: str) -> bool:

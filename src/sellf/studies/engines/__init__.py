@@ -62,9 +62,9 @@ class Engine(Protocol):
         ...
 
 
-def job(run: RunSpec) -> Job:
+def job(run: RunSpec, name: str) -> Job:
     """Return the job of a run."""
-    return Job(plan.key(run), plan.program(run), run)
+    return Job(name, plan.program(run), run)
 
 
 def make(engine: str, workers: int | None = None, address: str | None = None) -> Engine:
