@@ -146,6 +146,21 @@ def resume(
     return _run(replace(plan, log=logs), run, progress)
 
 
+def train_plan(plan: Plan) -> Agent:
+    """Train one run without showing or keeping anything of it."""
+    return _run(plan, None, progress=False)
+
+
+def prepare(plan: Plan) -> None:
+    """Compile the program of a run, and do an iteration with it."""
+    hooks, config = catalogue.resolve(plan.algorithm, plan.config)
+    use_cache()
+    task = Task(plan.world, plan.notion, plan.iterations)
+    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
+    init, iterate = program(hooks, batched=False)
+    jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(plan.seed))))
+
+
 def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
     """Train many runs of one program side by side."""
     first = plans[0]

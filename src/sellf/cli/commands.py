@@ -185,10 +185,52 @@ def evaluate(
     command.evaluate(run, deployments, seed, json, plot)
 
 
+def study(
+    action: Annotated[str, tyro.conf.Positional],
+    name: Annotated[str | None, tyro.conf.Positional] = None,
+    engine: str = "local",
+    address: str | None = None,
+    workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
+    store: Path | None = None,
+    quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    check: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    out: Path | None = None,
+) -> None:
+    """Run a study: the paper's, or your own; what is done is kept, and never done twice.
+
+    Args:
+        action: list, run, status, table, figures, or merge.
+        name: a study that `sellf study list` shows, a TOML file, or (merge) another store.
+        engine: local or ray.
+        address: of a Ray cluster, or auto; without, one is started for the purpose.
+        workers: how many runs at a time (default: one per core; 0: in this process).
+        store: the folder of runs (default: $SELLF_STORE, else sellf-store).
+        quick: everything smaller, for a first look in minutes.
+        check: (status) read every run and compare its checksums.
+        out: (table, figures) the folder to write into (default: results/NAME).
+    """
+    from sellf.cli.study import act
+
+    code = act(
+        action,
+        name,
+        engine=engine,
+        address=address,
+        workers=workers,
+        store=store,
+        quick=quick,
+        check=check,
+        out=out,
+    )
+    if code:
+        raise SystemExit(code)
+
+
 COMMANDS = {
     "audit": audit,
     "demo": demo,
     "evaluate": evaluate,
+    "study": study,
     "train": train,
     "worlds": worlds,
 }

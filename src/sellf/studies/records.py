@@ -1,12 +1,14 @@
 """What a study consists of: runs to do, runs that are done, and what was selected among them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf.evaluation import Evaluation
 from sellf.fairness import Notion
+
+if TYPE_CHECKING:
+    from sellf.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -29,16 +31,19 @@ class Record:
     """A run that is done."""
 
     spec: RunSpec
-    evaluation: Evaluation
+    evaluation: "Evaluation"
     metrics: dict[str, np.ndarray]
     """Of the training: (iterations,), or (iterations, groups)."""
     seconds: float
-    """What the training took; its share, if it was trained in a batch."""
+    """What the training took, without compiling; its share, if it was trained in a batch."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One algorithm in one world, judged by one notion."""
+    """One algorithm in one world, judged by one notion.
+
+    Where a study selects nothing (`select = "all"`), there is one such cell per configuration.
+    """
 
     world: str
     notion: Notion

@@ -1,0 +1,218 @@
+"""Runs on this machine: in this process, or in worker processes that stay on a core each."""
+
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import deque
+from typing import Any, BinaryIO
+
+from sellf.studies import plan
+from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, frames
+
+WORKER = "sellf.studies.engines.worker"
+TAIL = 400
+"""How many characters of a dead worker's last words are kept."""
+
+
+class HereEngine:
+    """Does jobs in this process, one after the other."""
+
+    def __init__(self) -> None:
+        """Begin with nothing to do; in time, if JAX has not started in this process."""
+        os.environ.update(ONE_THREAD)
+        self.workers = 1
+        self.jobs: deque[Job] = deque()
+
+    def submit(self, job: Job) -> None:
+        """Take a job."""
+        self.jobs.append(job)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Do the next job."""
+        if not self.jobs:
+            return []
+        from sellf.studies.engines.task import attempt
+
+        job = self.jobs[0]
+        message, files = attempt(plan.to_json(job.run))
+        self.jobs.popleft()
+        return [Outcome(job, files or None, **message)]
+
+    def running(self) -> list[Job]:
+        """Return the job that is next."""
+        return list(self.jobs)[:1]
+
+    def close(self) -> None:
+        """Forget what is left."""
+        self.jobs.clear()
+
+
+class LocalEngine:
+    """Does jobs in worker processes; a thread looks after each."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        """Start the threads; their processes start with the first job.
+
+        Args:
+            workers: how many; as many as there are cores, if not given.
+        """
+        cores = usable_cores()
+        self.workers = workers or len(cores)
+        self.outcomes: queue.Queue[Outcome] = queue.Queue()
+        self.jobs: dict[str, deque[Job]] = {}
+        self.current: dict[int, Job] = {}
+        self.change = threading.Condition()
+        self.closed = False
+        self.processes: dict[int, _Process] = {}
+        self.threads = [
+            threading.Thread(
+                target=self._serve,
+                args=(i, cores[i] if self.workers <= len(cores) else -1),
+                daemon=True,
+            )
+            for i in range(self.workers)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def submit(self, job: Job) -> None:
+        """Take a job."""
+        with self.change:
+            self.jobs.setdefault(job.program, deque()).append(job)
+            self.change.notify()
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Return what has come to an end."""
+        found = []
+        try:
+            found.append(self.outcomes.get(timeout=seconds))
+            while True:
+                found.append(self.outcomes.get_nowait())
+        except queue.Empty:
+            return found
+
+    def running(self) -> list[Job]:
+        """Return what is under way."""
+        with self.change:
+            return list(self.current.values())
+
+    def close(self) -> None:
+        """Stop the workers, whatever they are doing."""
+        with self.change:
+            self.closed = True
+            self.jobs.clear()
+            self.change.notify_all()
+            processes = list(self.processes.values())
+        for process in processes:
+            process.end()
+        for thread in self.threads:
+            thread.join()
+
+    def _serve(self, number: int, core: int) -> None:
+        """Look after one worker: give it jobs, start it again when it dies."""
+        last = ""
+        while (job := self._take(number, last)) is not None:
+            last = job.program
+            outcome = None
+            for _ in range(1 + RETRIES):
+                outcome = self._try(number, core, job)
+                if self.closed or outcome.kind != "died":
+                    break
+            with self.change:
+                del self.current[number]
+                if outcome is not None and not self.closed:
+                    self.outcomes.put(outcome)
+        with self.change:
+            process = self.processes.pop(number, None)
+        if process is not None:
+            process.end()
+
+    def _try(self, number: int, core: int, job: Job) -> Outcome:
+        process = self.processes.get(number)
+        if process is None:
+            with self.change:
+                if self.closed:
+                    return Outcome(job, kind="died", reason="stopped")
+                process = self.processes[number] = _Process(core)
+        answer = process.ask(plan.to_json(job.run))
+        if answer is None:
+            with self.change:
+                self.processes.pop(number, None)
+            return Outcome(job, kind="died", reason=process.last_words())
+        message, files = answer
+        return Outcome(job, files or None, **message)
+
+    def _take(self, number: int, last: str) -> Job | None:
+        """Wait for a job: of the program that this worker has, else of one that no other has."""
+        with self.change:
+            while not self.jobs and not self.closed:
+                self.change.wait()
+            if self.closed:
+                return None
+            taken = {job.program for job in self.current.values()}
+            free = [program for program in self.jobs if program not in taken]
+            program = last if last in self.jobs else next(iter(free or self.jobs))
+            job = self.current[number] = self.jobs[program].popleft()
+            if not self.jobs[program]:
+                del self.jobs[program]
+            return job
+
+
+class _Process:
+    """A worker process and the pipes to it."""
+
+    def __init__(self, core: int) -> None:
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", WORKER, str(core)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env=os.environ | ONE_THREAD,
+            # Ctrl-C is for the process that asked; it ends its workers itself.
+            start_new_session=True,
+        )
+
+    def ask(self, message: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]] | None:
+        """Return a worker's answer; nothing, if it died."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            frames.send(_binary(self.process.stdin), message)
+            return frames.receive(_binary(self.process.stdout))
+        except OSError:
+            return None
+
+    def last_words(self) -> str:
+        """Return how a worker ended, and what it said last."""
+        code = self.process.wait()
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
+        self.end()
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return f"the worker died ({how})" + (f": {said}" if said else "")
+
+    def end(self) -> None:
+        """Stop the process and close the pipes."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    continue
+
+
+def _binary(stream: Any) -> BinaryIO:
+    return stream
+
+
+def usable_cores() -> list[int]:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

@@ -1,0 +1,158 @@
+"""Runs on a Ray cluster: one that is there, or one that is started for the purpose.
+
+A task carries all that a worker needs, this version of sellf too; what comes back is the run's
+folder as bytes. So machines need Python and JAX, and no file system in common.
+"""
+
+import json
+import os
+import socket
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import sellf
+from sellf.errors import InputError
+from sellf.studies import plan
+from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome
+from sellf.studies.engines.local import usable_cores
+
+PATIENCE = 3.0
+"""Seconds within which an address has to answer."""
+AHEAD = 2
+"""How many jobs Ray is given per core, so that none waits for us."""
+
+
+class RayEngine:
+    """Does jobs as Ray tasks of one core each."""
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        """Connect.
+
+        Args:
+            address: HOST:PORT of a cluster, ray://HOST:PORT, or "auto"; without, one is started.
+            workers: how many jobs at a time; as many as the cluster has cores, if not given.
+        """
+        # Nobody asked Ray to report how it is used.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError:
+            raise InputError("--engine ray needs Ray: type `pip install 'sellf[ray]'`.") from None
+        self.ray: Any = ray
+        self.limit = workers or None
+        self.mine = not ray.is_initialized()
+        if self.mine:
+            _connect(ray, address, workers)
+        self.jobs: deque[Job] = deque()
+        self.open: dict[Any, Job] = {}
+        self.tried: dict[str, int] = {}
+        # Ray's own retries are off: deaths are counted here, as for local workers.
+        self.attempt = ray.remote(num_cpus=1, max_retries=0)(_attempt)
+
+    @property
+    def workers(self) -> int:
+        """How many at a time, with the nodes that are there now."""
+        cores = int(self.ray.cluster_resources().get("CPU", 1))
+        return max(1, min(cores, self.limit or cores))
+
+    def submit(self, job: Job) -> None:
+        """Take a job."""
+        self.jobs.append(job)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Return what has come to an end."""
+        room = self.workers if self.limit else self.workers * AHEAD
+        while self.jobs and len(self.open) < room:
+            job = self.jobs.popleft()
+            self.open[self.attempt.remote(json.dumps(plan.to_json(job.run)))] = job
+        if not self.open:
+            return []
+        ready, _ = self.ray.wait(list(self.open), timeout=seconds)
+        outcomes = [self._finish(reference) for reference in ready]
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    def _finish(self, reference: Any) -> Outcome | None:
+        """Return what became of a task; nothing, if it is tried again."""
+        job = self.open.pop(reference)
+        try:
+            message, files = self.ray.get(reference)
+        except self.ray.exceptions.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            message, files = {"kind": "died", "reason": f"the worker died: {reason}"}, {}
+        if message.get("kind") == "died":
+            self.tried[job.name] = self.tried.get(job.name, 0) + 1
+            if self.tried[job.name] <= RETRIES:
+                self.jobs.appendleft(job)
+                return None
+        return Outcome(job, files or None, **message)
+
+    def running(self) -> list[Job]:
+        """Return what is under way."""
+        return list(self.open.values())[: self.workers]
+
+    def close(self) -> None:
+        """Stop the tasks, and leave the cluster."""
+        for reference in self.open:
+            self.ray.cancel(reference, force=True)
+        self.open.clear()
+        self.jobs.clear()
+        if self.mine:
+            self.ray.shutdown()
+
+
+def _attempt(run: str) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Do a run on a node."""
+    from sellf.studies.engines.task import attempt
+
+    return attempt(json.loads(run))
+
+
+def _connect(ray: Any, address: str | None, workers: int | None) -> None:
+    common = {
+        "logging_level": "ERROR",
+        "log_to_driver": False,
+        "runtime_env": {
+            "py_modules": [str(Path(sellf.__file__).parent)],
+            "env_vars": ONE_THREAD | _passed_on(address is None),
+        },
+    }
+    if address is None:
+        ray.init(
+            address="local",
+            num_cpus=workers or len(usable_cores()),
+            include_dashboard=False,
+            _node_ip_address="127.0.0.1",
+            **common,
+        )
+        return
+    if address != "auto":
+        _reachable(address)
+    try:
+        ray.init(address=address, **common)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"no Ray cluster answers at {address} ({reason}): start one with `ray start --head`, "
+            "or leave --address out."
+        ) from None
+
+
+def _passed_on(here: bool) -> dict[str, str]:
+    """Return settings of this process that matter to workers; those of the machine, only here."""
+    names = ["JAX_PLATFORMS", "XLA_FLAGS", *(["SELLF_CACHE"] if here else [])]
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _reachable(address: str) -> None:
+    """Refuse an address where nothing listens, within seconds."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise InputError(f"address is {address!r}: give HOST:PORT, ray://HOST:PORT or auto.")
+    try:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+    except OSError as error:
+        raise InputError(
+            f"nothing answers at {address} ({error.strerror or error}): is the cluster up? Start "
+            "one with `ray start --head`, or leave --address out."
+        ) from None

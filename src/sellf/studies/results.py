@@ -1,0 +1,89 @@
+"""What a study has come to, read from its store."""
+
+import sys
+from collections.abc import Callable
+
+from sellf.studies import plan
+from sellf.studies.plan import Group
+from sellf.studies.records import Cell, Record, Results, RunSpec
+from sellf.studies.select import select
+from sellf.studies.spec import Study
+from sellf.studies.store import DamagedError, Store
+
+
+def results(study: Study, store: Store, say: Callable[[str], None] | None = None) -> Results:
+    """Return every cell with the runs it has; damaged runs are told of and left out.
+
+    Args:
+        study: from `spec.load`, shrunk or not.
+        store: from `store.open_store`.
+        say: what to do with a sentence about a damaged run; it is written to standard error.
+    """
+    reader = Reader(store, say or _to_stderr)
+    cells = [cell for group in plan.groups(study) for cell in _cells(study, group, reader)]
+    return Results(study.name, study.quick, cells)
+
+
+class Reader:
+    """Reads runs from a store, each once."""
+
+    def __init__(self, store: Store, say: Callable[[str], None]) -> None:
+        """Look which runs there are.
+
+        Args:
+            store: where they are.
+            say: what to do with a sentence about a damaged run.
+        """
+        self.store, self.say = store, say
+        self.done = store.done()
+        self.failed = store.failed()
+        self.damaged: set[str] = set()
+
+    def read(self, run: RunSpec) -> Record | None:
+        """Return a run, if it is there and whole."""
+        name = plan.key(run)
+        if name not in self.done or name in self.damaged:
+            return None
+        try:
+            return self.store.read(name)
+        except DamagedError as error:
+            self.damaged.add(name)
+            self.say(f"{error} It is left out here, and `sellf study run` does it again.")
+            return None
+
+    def diverged(self, name: str) -> bool:
+        """Return whether a run cannot be done, however often it is tried."""
+        return self.failed.get(name, {}).get("kind") == "diverged"
+
+
+def chosen(study: Study, group: Group, reader: Reader) -> tuple[int | None, list[list[Record]]]:
+    """Return what is selected in a group, once its grid is complete; and the grid so far."""
+    grid: list[list[Record]] = []
+    complete = True
+    for i in range(len(group.varied)):
+        runs = group.runs(study, i, study.selection_seeds)
+        records = [record for run in runs if (record := reader.read(run)) is not None]
+        missing = len(records) < len(runs) and not any(
+            reader.diverged(plan.key(run)) for run in runs
+        )
+        complete = complete and not missing
+        grid.append(records if len(records) == len(runs) else [])
+    return (select(grid, group.view, study.omega) if complete else None), grid
+
+
+def _cells(study: Study, group: Group, reader: Reader) -> list[Cell]:
+    def cell(i: int | None, grid: list[Record] | None) -> Cell:
+        runs = [] if i is None else group.runs(study, i, study.seeds)
+        final = [record for run in runs if (record := reader.read(run)) is not None]
+        own = final[:1] if grid is None else grid
+        taken = {} if i is None else group.varied[i]
+        return Cell(group.world, group.notion, group.algorithm, own, taken, final)
+
+    if not group.selects(study):
+        return [cell(i, None) for i in range(len(group.varied))]
+    index, grid = chosen(study, group, reader)
+    return [cell(index, [record for records in grid for record in records])]
+
+
+def _to_stderr(sentence: str) -> None:
+    print(sentence, file=sys.stderr)

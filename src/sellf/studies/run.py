@@ -1,0 +1,170 @@
+"""The loop around an engine: what is missing is done, kept, selected from, until all is there."""
+
+import json
+import os
+import socket
+import time
+from dataclasses import dataclass, field
+
+from sellf import files
+from sellf.studies import engines, plan
+from sellf.studies.engines import Engine, Job, Outcome
+from sellf.studies.plan import Group
+from sellf.studies.records import RunSpec
+from sellf.studies.results import Reader, chosen
+from sellf.studies.show import Show
+from sellf.studies.spec import Study
+from sellf.studies.store import DamagedError, Store
+
+BEAT = 5.0
+"""Seconds between signs of life."""
+
+
+@dataclass
+class Tally:
+    """How far a study is."""
+
+    wanted: dict[str, RunSpec] = field(default_factory=dict)
+    """The runs of the study that are known so far, by name."""
+    to_come: int = 0
+    """How many more selections will add."""
+    done: set[str] = field(default_factory=set)
+    fresh: int = 0
+    """How many were done just now."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Reasons, by the name of the run."""
+    damaged: list[str] = field(default_factory=list)
+    """What was found damaged, and done again."""
+
+    @property
+    def total(self) -> int:
+        """How many runs there are, those to come too."""
+        return len(self.wanted) + self.to_come
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing."""
+        return len(self.done) == self.total
+
+
+def run(study: Study, store: Store, engine: Engine, show: Show | None = None) -> Tally:
+    """Do what is missing of a study; stopped at any moment, it goes on where it was."""
+    show = show or Show(study, shown=False)
+    work = _Work(study, store, engine, show)
+    try:
+        with show:
+            work.begin()
+            while work.open:
+                for outcome in engine.wait(1.0):
+                    work.take(outcome)
+                    show.took(outcome)
+                work.beat()
+    finally:
+        engine.close()
+        work.sign.unlink(missing_ok=True)
+    return work.tally
+
+
+class _Work:
+    """The state of the loop."""
+
+    def __init__(self, study: Study, store: Store, engine: Engine, show: Show) -> None:
+        self.study, self.store, self.engine, self.show = study, store, engine, show
+        self.reader = Reader(store, show.say)
+        self.tally = Tally()
+        self.open: dict[str, Job] = {}
+        """Submitted and not back."""
+        self.lacking: list[tuple[Group, set[str]]] = []
+        """Groups that are not selected yet, with the runs that they wait for."""
+        self.sign = store.folder / "active" / f"{socket.gethostname()}-{os.getpid()}.json"
+        self.beaten = 0.0
+
+    def begin(self) -> None:
+        """Submit everything that waits for no selection, and select where nothing is missing."""
+        for group in plan.groups(self.study):
+            names = {plan.key(run): run for run in group.first(self.study)}
+            self._want(names)
+            if group.selects(self.study):
+                self.tally.to_come += group.to_come(self.study)
+                self.lacking.append((group, set(names) & set(self.open)))
+        self._select()
+        self.beat(now=True)
+
+    def take(self, outcome: Outcome) -> None:
+        """Keep what has come back, and go on with what waited for it."""
+        name = outcome.job.name
+        if outcome.files is not None:
+            self.store.put(name, outcome.files)
+            if self.reader.failed.pop(name, None) is not None:
+                self.store.forgive(name)
+            self.reader.done.add(name)
+            self.tally.done.add(name)
+            self.tally.fresh += 1
+        else:
+            self.store.fail(name, outcome.job.run, outcome.kind, outcome.reason)
+            self.reader.failed[name] = {"kind": outcome.kind, "reason": outcome.reason}
+            self.tally.failed[name] = outcome.reason
+        del self.open[name]
+        for _, names in self.lacking:
+            names.discard(name)
+        self._select()
+
+    def _want(self, runs: dict[str, RunSpec]) -> None:
+        """Submit runs that are missing, among them those that are there but damaged."""
+        for name, one in runs.items():
+            if name in self.tally.wanted:
+                continue
+            self.tally.wanted[name] = one
+            if self._there(name):
+                self.tally.done.add(name)
+            elif self.reader.diverged(name):
+                self.tally.failed[name] = self.reader.failed[name]["reason"]
+            else:
+                self.open[name] = job = engines.job(one, name)
+                self.engine.submit(job)
+
+    def _there(self, name: str) -> bool:
+        if name not in self.reader.done:
+            return False
+        try:
+            self.store.check(name)
+        except DamagedError as error:
+            self.tally.damaged.append(name)
+            self.show.say(f"{error} It is done again.")
+            self.store.drop(name)
+            self.reader.done.discard(name)
+            return False
+        return True
+
+    def _select(self) -> None:
+        """Select in every group whose grid has come to an end, and submit what that adds."""
+        ready = [group for group, names in self.lacking if not names]
+        self.lacking = [(group, names) for group, names in self.lacking if names]
+        for group in ready:
+            self.tally.to_come -= group.to_come(self.study)
+            index, _ = chosen(self.study, group, self.reader)
+            if index is None:
+                self.show.say(
+                    f"nothing is selected for {group.algorithm} on {group.world} "
+                    f"({group.notion}): runs of its grid failed."
+                )
+            else:
+                runs = group.runs(self.study, index, self.study.seeds)
+                self._want({plan.key(run): run for run in runs})
+
+    def beat(self, now: bool = False) -> None:
+        """Show how far it is; leave a sign of life for `sellf study status` now and then."""
+        running = self.engine.running()
+        self.show.update(self.tally, running, self.engine.workers)
+        if now or time.monotonic() - self.beaten > BEAT:
+            self.beaten = time.monotonic()
+            content = {
+                "study": self.study.name,
+                "quick": self.study.quick,
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "time": time.time(),
+                "running": [job.name for job in running],
+                "workers": self.engine.workers,
+            }
+            files.write(self.sign, json.dumps(content).encode())

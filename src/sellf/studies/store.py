@@ -1,0 +1,280 @@
+"""Where runs are kept: one folder a run, whole or not there, with checksums.
+
+    store.json           the versions that all its runs were made with
+    runs/NAME/           config.json, agent.safetensors, results.safetensors, sha256sums
+    failed/NAME.json     why a run could not be done
+    active/              who is working on the store now
+    tmp/                 folders that are being written
+
+A folder appears in `runs` by being renamed, so its being there says that it was written to the
+end; status looks at names only. Files are not forced to the disk one by one: should the machine
+itself go down, a file may be cut off, and the checksums, looked at whenever results are read, tell.
+"""
+
+import errno
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sellf import __version__, files
+from sellf.errors import InputError
+from sellf.studies.plan import FORMAT, key
+from sellf.studies.records import Record, RunSpec
+
+SUMS = "sha256sums"
+STALE = 3600.0
+"""Seconds after which a folder that is being written is taken for left behind."""
+
+
+class DamagedError(InputError):
+    """A run's folder is not as it was written."""
+
+
+class FullError(InputError):
+    """The disk is full."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of runs."""
+
+    folder: Path
+
+    def done(self) -> set[str]:
+        """Return the names of all runs that are there."""
+        return set(_names(self.folder / "runs"))
+
+    def path(self, name: str) -> Path:
+        """Return the folder of a run."""
+        return self.folder / "runs" / name
+
+    def put(self, name: str, contents: dict[str, bytes]) -> None:
+        """Keep a run; if it came in meanwhile, it is the same one and stays."""
+        beside = f"{self.folder}/tmp/{name}-{os.getpid()}"
+        try:
+            os.mkdir(beside)  # noqa: PTH102
+            for file, content in contents.items():
+                _write(f"{beside}/{file}", content)
+            try:
+                os.rename(beside, f"{self.folder}/runs/{name}")  # noqa: PTH104
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                shutil.rmtree(beside)
+        except OSError as error:
+            shutil.rmtree(beside, ignore_errors=True)
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            reason = "the disk is full" if full else f"cannot write to {self.folder}: {error}"
+            raise FullError(
+                f"{reason}. Every run that was finished is kept: make room, then type the same "
+                "command again; it does only what is missing."
+            ) from None
+
+    def read(self, name: str) -> Record:
+        """Return a run, all of its files checked."""
+        contents = self._checked(name)
+        from safetensors.numpy import load
+
+        config = json.loads(contents["config.json"])
+        run = RunSpec(**config["run"])
+        if key(run) != name:
+            raise DamagedError(f"run {name} holds another run, {key(run)}.")
+        arrays = load(contents["results.safetensors"])
+        metrics, evaluation = unflat(arrays, run, config["world_rules"]["groups"])
+        return Record(run, evaluation, metrics, config["seconds"])
+
+    def seconds(self, name: str) -> float | None:
+        """Return what a run's training took, unchecked; nothing if that cannot be read."""
+        try:
+            return float(json.loads((self.path(name) / "config.json").read_bytes())["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def check(self, name: str) -> None:
+        """Refuse a run that is not as it was written."""
+        self._checked(name)
+
+    def drop(self, name: str) -> None:
+        """Take a run out."""
+        gone = self.folder / "tmp" / f"{name}-{os.getpid()}-{time.time_ns()}"
+        self.path(name).rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def _checked(self, name: str) -> dict[str, bytes]:
+        folder = self.path(name)
+        try:
+            lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+            sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
+            contents = {file: (folder / file).read_bytes() for file in sums}
+        except (OSError, ValueError) as error:
+            raise DamagedError(f"run {name} is damaged ({error}).") from None
+        bad = [f for f, content in contents.items() if sha256(content).hexdigest() != sums[f]]
+        lost = {"config.json", "agent.safetensors", "results.safetensors"} - set(sums)
+        if bad or lost:
+            raise DamagedError(
+                f"run {name} is damaged: {', '.join([*bad, *sorted(lost)])} is not as written."
+            )
+        return contents
+
+    def fail(self, name: str, run: RunSpec, kind: str, reason: str) -> None:
+        """Record why a run could not be done."""
+        content = {"kind": kind, "reason": reason, "run": vars(run)}
+        files.write(self.folder / "failed" / f"{name}.json", json.dumps(content).encode())
+
+    def failed(self) -> dict[str, dict[str, Any]]:
+        """Return what failed, by name, and why: `kind` is "diverged" or "died"."""
+        found = {}
+        for file in _names(self.folder / "failed"):
+            try:
+                found[file.removesuffix(".json")] = json.loads(
+                    (self.folder / "failed" / file).read_bytes()
+                )
+            except (OSError, ValueError):
+                continue
+        return found
+
+    def forgive(self, name: str) -> None:
+        """Forget that a run failed."""
+        (self.folder / "failed" / f"{name}.json").unlink(missing_ok=True)
+
+
+def open_store(folder: str | Path | None = None, write: bool = True) -> Store:
+    """Open a store: the folder given, else $SELLF_STORE, else `sellf-store` here.
+
+    To write to, it is made if it is not there, and its runs must be of this version.
+    """
+    path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
+    mark = path / "store.json"
+    if not mark.is_file():
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise InputError(f"{path} is no store, and not empty: give another folder to --store.")
+        if write:
+            try:
+                for part in ("runs", "failed", "active", "tmp"):
+                    (path / part).mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"cannot make the store {path}: {error.strerror}.") from None
+            files.write(mark, json.dumps({"format": FORMAT, **versions()}).encode())
+        return Store(path)
+    content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str})
+    if write:
+        _same_versions(path, content)
+        for part in ("runs", "failed", "active", "tmp"):
+            (path / part).mkdir(exist_ok=True)
+        _sweep(path / "tmp")
+    return Store(path)
+
+
+def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
+    """Copy runs from another store; return how many came, how many were there, and what is bad."""
+    source = open_store(other, write=False)
+    if not (source.folder / "store.json").is_file():
+        raise InputError(f"{other} is no store.")
+    _same_versions(
+        source.folder,
+        files.read_json(source.folder / "store.json", FORMAT, {"sellf": str, "jax": str}),
+    )
+    here, there = into.done(), source.done()
+    damaged = []
+    for name in sorted(there - here):
+        try:
+            contents = source._checked(name)
+        except DamagedError as error:
+            damaged.append(str(error))
+            continue
+        into.put(name, contents | {SUMS: (source.path(name) / SUMS).read_bytes()})
+        into.forgive(name)
+    return len(there - here) - len(damaged), len(there & here), damaged
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a run's numbers depend on."""
+    from importlib.metadata import version
+
+    return {"sellf": __version__, "jax": version("jax")}
+
+
+def sealed(contents: dict[str, bytes]) -> dict[str, bytes]:
+    """Return files with their checksums, as `sha256sum --check` reads them."""
+    sums = "".join(f"{sha256(text).hexdigest()}  {name}\n" for name, text in contents.items())
+    return contents | {SUMS: sums.encode()}
+
+
+def flat(metrics: dict[str, np.ndarray], evaluation: Any) -> dict[str, np.ndarray]:
+    """Return metrics and an evaluation as arrays by name."""
+    return {
+        **{f"metrics.{name}": value for name, value in metrics.items()},
+        **{f"disparities.{name}": value for name, value in evaluation.disparities.items()},
+        **{f"by_time.{name}": value for name, value in evaluation.by_time.items()},
+        "rewards": evaluation.rewards,
+        "acceptances": evaluation.acceptances,
+    }
+
+
+def unflat(
+    arrays: dict[str, np.ndarray], run: RunSpec, groups: list[str]
+) -> tuple[dict[str, np.ndarray], Any]:
+    """Return metrics and evaluation from what `flat` made of them."""
+    from sellf.evaluation import Evaluation
+
+    def part(name: str) -> dict[str, np.ndarray]:
+        start = f"{name}."
+        return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+
+    evaluation = Evaluation(
+        notion=run.notion,
+        groups=tuple(groups),
+        rewards=arrays["rewards"],
+        disparities=part("disparities"),
+        acceptances=arrays["acceptances"],
+        by_time=part("by_time"),
+    )
+    return part("metrics"), evaluation
+
+
+def _same_versions(path: Path, content: dict[str, Any]) -> None:
+    ours = versions()
+    if {name: content[name] for name in ours} != ours:
+        raise InputError(
+            f"{path} holds runs of sellf {content['sellf']} and JAX {content['jax']}; this is "
+            f"sellf {ours['sellf']} and JAX {ours['jax']}, whose numbers may differ: use those "
+            "versions, or give another folder to --store."
+        )
+
+
+def _write(path: str, content: bytes) -> None:
+    """Write a file with as few calls as there can be: a store may have a hundred thousand."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+    finally:
+        os.close(handle)
+
+
+def _names(folder: Path) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.name for entry in entries)
+    except FileNotFoundError:
+        return
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a process that was killed left half written."""
+    for name in _names(folder):
+        left = folder / name
+        try:
+            if time.time() - left.stat().st_mtime > STALE:
+                shutil.rmtree(left, ignore_errors=True)
+        except OSError:
+            continue

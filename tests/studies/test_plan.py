@@ -1,0 +1,60 @@
+"""Names of runs: the same run has the same name, in whatever study and process."""
+
+from dataclasses import replace
+
+from sellf.studies import plan
+from sellf.studies.records import RunSpec
+from tests.studies.tiny import TEXT, study
+
+RUN = RunSpec("lending", {}, "opportunity", "ppo", {"learning_rate": 1e-05, "batch": 64}, 0, 512, 2)
+
+
+def test_a_run_s_name_is_what_it_always_was():
+    # Were it to change, every store would be done anew: then FORMAT has to change as well.
+    assert plan.key(RUN) == "66f20e8b8c347a95e5622e32f80ebc96"
+
+
+def test_everything_that_numbers_depend_on_is_in_the_name():
+    changes = {
+        "world": "school",
+        "world_settings": {"population": 10},
+        "notion": "accuracy",
+        "algorithm": "pocar",
+        "settings": RUN.settings | {"learning_rate": 2e-5},
+        "seed": 1,
+        "steps": 513,
+        "deployments": 3,
+    }
+    assert set(changes) == set(vars(RUN))
+    names = {plan.key(replace(RUN, **{name: value})) for name, value in changes.items()}
+    assert len(names | {plan.key(RUN)}) == len(changes) + 1
+    again = replace(RUN, settings={"batch": 64, "learning_rate": 0.00001})
+    assert plan.key(again) == plan.key(RUN)
+
+
+def test_a_program_is_shared_by_seeds_and_floats_and_nothing_else():
+    same = replace(RUN, seed=4, settings=RUN.settings | {"learning_rate": 0.1})
+    assert plan.program(same) == plan.program(RUN)
+    for other in (
+        replace(RUN, notion="accuracy"),
+        replace(RUN, steps=1024),
+        replace(RUN, settings=RUN.settings | {"batch": 32}),
+    ):
+        assert plan.program(other) != plan.program(RUN)
+
+
+def test_whole_numbers_in_a_grid_name_the_same_runs_as_floats():
+    floats = study(TEXT.replace("[1, 5]", "[1.0, 5.0]"))
+    names = [
+        [plan.key(run) for group in plan.groups(made) for run in group.first(made)]
+        for made in (study(), floats)
+    ]
+    assert names[0] == names[1]
+    assert len(set(names[0])) == 3 + 4
+
+
+def test_without_selection_every_configuration_is_trained_with_every_seed():
+    made = study('select = "all"\n' + TEXT)
+    groups = plan.groups(made)
+    assert [len(group.first(made)) for group in groups] == [3, 12]
+    assert not any(group.to_come(made) for group in groups)
