@@ -39,8 +39,8 @@ class Estimate(NamedTuple):
 
 def estimate(by_seed: list[np.ndarray]) -> Estimate:
     """Return the mean and spreads of a figure, given for every seed by deployment."""
-    means = np.array([values.mean() for values in by_seed])
-    std = float(np.mean([values.std() for values in by_seed]))
+    means = np.array([values.mean(dtype=float) for values in by_seed])
+    std = float(np.mean([values.std(dtype=float) for values in by_seed]))
     return Estimate(float(means.mean()), interval(means), std)
 
 
