@@ -130,4 +130,4 @@ def _curves(
 
 
 def _note(algorithm: str, cells: list[Cell], groups: dict[Any, list[Record]]) -> str:
-    return f"{algorithm}, {place(cells[0])}; {seeds_of(groups)}"
+    return f"{algorithm}, {place(cells[0])}; {seeds_of(groups)} (cut off at the frame)"

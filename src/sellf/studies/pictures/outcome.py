@@ -71,17 +71,18 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
         return None
     figure = style.new(8.2, 5.6)
     axes = figure.subplots()
-    points = []
+    points, everyone = [], []
     for cell, (name, how) in zip(done, _looks(done), strict=True):
         faint = [(run.evaluation.disparity, run.evaluation.reward) for run in cell.grid]
         if len(faint) > 1:
             axes.plot(
-                *np.array(faint).T, how.marker, color=how.color, fillstyle="none", alpha=0.5,
-                markersize=5, linestyle="none", zorder=2,
+                *np.array(faint).T, how.marker, color=how.color, fillstyle="none", alpha=0.75,
+                markersize=6, linestyle="none", zorder=2,
             )  # fmt: skip
         gap = estimate([run.evaluation.disparities["true"] for run in cell.final])
         reward = estimate([run.evaluation.rewards for run in cell.final])
         points.append((gap.mean, reward.mean))
+        everyone += [*faint, points[-1]]
         axes.errorbar(
             gap.mean, reward.mean, xerr=gap.half, yerr=reward.half, color=how.color, capsize=3,
             marker=how.marker, markersize=10, markeredgecolor="black", linestyle="none",
@@ -92,12 +93,17 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
               label="front of the selected")  # fmt: skip
     _omega_curve(axes, cells)
     _mark_omega(axes.axvline, done)
-    axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward", xlim=(0, None))
+    axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward")
+    # By the points: the intervals of few seeds can be wider than all of them lie apart.
+    low, high = np.min(everyone, axis=0), np.max(everyone, axis=0)
+    room = 0.15 * (high - low) + 0.01 * np.abs(high)
+    axes.set_xlim(0, max(high[0] + room[0], 0.06))
+    axes.set_ylim(low[1] - room[1], high[1] + room[1])
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", fontsize=9)
     note = (
         f"{place(done[0])}; hollow: every configuration, one seed; filled: the selected, with 95 % "
-        "intervals over seeds"
+        "intervals over seeds (cut off at the frame)"
     )
     return style.finish(figure, results, done, note)
 
@@ -137,6 +143,7 @@ def timing(results: Results) -> "Figure | None":
         axes.set(title=world, xlabel="minutes for 500,000 steps", xscale="log")
         axes.grid(axis="y", visible=False)
         axes.margins(x=0.15)
+        axes.xaxis.set_major_formatter("{x:g}")
     style.legend(figure, panels[0])
     note = "median over runs; the paper's on its own machine"
     return style.finish(figure, results, results.cells, note)
