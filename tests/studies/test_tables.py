@@ -131,6 +131,21 @@ def test_a_difference_within_one_of_the_spreads_gets_no_sentence(results):
     assert replace(row, published=near).sentences == []
 
 
+def test_what_became_of_each_group(results):
+    for row in summary.rows(results):
+        for g, (name, group) in enumerate(row.by_group.items()):
+            shares, first, last = [], [], []
+            for run in row.cell.final:
+                assert run.evaluation.groups[g] == name
+                for d in range(run.evaluation.deployments):
+                    moments = np.flatnonzero(~np.isnan(run.evaluation.by_time["disparity"][d]))
+                    qualified = run.evaluation.by_time["qualification"][d, :, g]
+                    shares.append(run.evaluation.acceptances[d, g])
+                    first.append(qualified[0])
+                    last.append(qualified[moments[-1]])
+            assert group == pytest.approx((np.mean(shares), np.mean(first), np.mean(last)))
+
+
 def test_the_best_of_each_place_is_marked(results):
     found = summary.rows(results)
     these = [row for row in found if row.cell.notion == "opportunity"]
