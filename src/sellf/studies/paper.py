@@ -32,8 +32,9 @@ def find(world: str, notion: str, algorithm: str, table: str | None = None) -> P
 
 def minutes(algorithm: str, world: str) -> float | None:
     """Return the paper's minutes of training for 500,000 steps, or None where it has none."""
-    row = next((row for row in _rows("training_minutes") if row["algorithm"] == algorithm), {})
-    return float(row[world]) if world in row else None
+    rows = {row["algorithm"]: row for row in _rows("training_minutes")}
+    found = rows.get(algorithm, {}).get(world)
+    return None if found is None else float(found)
 
 
 def source(name: str = "results") -> str:

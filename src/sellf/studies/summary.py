@@ -39,8 +39,8 @@ class Estimate(NamedTuple):
 
 def estimate(by_seed: list[np.ndarray]) -> Estimate:
     """Return the mean and spreads of a figure, given for every seed by deployment."""
-    means = np.array([values.mean() for values in by_seed])
-    std = float(np.mean([values.std() for values in by_seed]))
+    means = np.array([values.mean(dtype=float) for values in by_seed])
+    std = float(np.mean([values.std(dtype=float) for values in by_seed]))
     return Estimate(float(means.mean()), interval(means), std)
 
 
@@ -52,6 +52,16 @@ def interval(values: np.ndarray) -> float | None:
     if n < 2:
         return None
     return float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(n))
+
+
+class Group(NamedTuple):
+    """What became of a group under an algorithm, over all deployments and seeds."""
+
+    acceptance: float
+    """The share that was accepted."""
+    qualified_at_first: float
+    qualified_at_last: float
+    """P(Y = 1) in the population, at the first and last moments that were recorded."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ class Row:
     """What the algorithm itself could see: in its own view."""
     view: View
     reward: Estimate
+    by_group: dict[str, Group]
     published: Published | None
     best_disparity: bool
     best_reward: bool
@@ -121,6 +132,7 @@ def rows(results: Results) -> list[Row]:
                     seen=_figure(cell, view),
                     view=view,
                     reward=reward,
+                    by_group=_groups(cell),
                     published=paper.find(cell.world, cell.notion, cell.algorithm)
                     if alike
                     else None,
@@ -192,6 +204,18 @@ def times(results: Results) -> list[Time]:
 
 def _figure(cell: Cell, view: str) -> Estimate:
     return estimate([record.evaluation.disparities[view] for record in cell.final])
+
+
+def _groups(cell: Cell) -> dict[str, Group]:
+    first = cell.final[0].evaluation
+    share = np.concatenate([run.evaluation.acceptances for run in cell.final])
+    qualified = np.concatenate([run.evaluation.by_time["qualification"] for run in cell.final])
+    # An episode that ended early has no disparity from then on: its last moment is before.
+    going = ~np.isnan(np.concatenate([run.evaluation.by_time["disparity"] for run in cell.final]))
+    last = going.shape[1] - 1 - np.argmax(going[:, ::-1], axis=1)
+    figures = (share, qualified[:, 0], qualified[np.arange(len(last)), last])
+    means = np.stack([values.mean(axis=0, dtype=float) for values in figures], axis=1)
+    return {name: Group(*map(float, row)) for name, row in zip(first.groups, means, strict=True)}
 
 
 def _view(cell: Cell) -> View:

@@ -15,6 +15,7 @@ from sellf.studies.records import Results
 from sellf.studies.summary import (
     STEPS,
     Estimate,
+    Group,
     Row,
     place,
     records_of,
@@ -28,11 +29,13 @@ LEGEND = (
     "Mean ± half of the 95 % interval over training seeds (standard deviation over deployments). "
     "Disparity: |Delta| over the window of decisions, averaged over time, with everyone's label. "
     "Exact: the same of the whole population under the policy, without a window. Saw: the "
-    "disparity in the view that the algorithm itself has. Best of each place in bold."
+    "disparity in the view that the algorithm itself has. Best of each place in bold. Accepted: "
+    "the share of a group's applicants; qualified: P(Y = 1) in the population, from first to last."
 )
 VIEWS = {"true": "true", "accepted": "accepted only", "imputed": "imputed"}
 HEAD = ("algorithm", "disparity", "reward", "exact", "saw", "selected", "paper's disparity",
         "paper's reward", "difference")  # fmt: skip
+GROUP = ("accepted", "qualified")
 TIMES = ("algorithm", "world", f"minutes for {STEPS:,} steps", "runs", "paper", "times faster")
 
 
@@ -81,6 +84,7 @@ def markdown(results: Results) -> str:
     for where in dict.fromkeys(row.place for row in found):
         lines = [_cells(row, "**{}**".format, _md) for row in found if row.place == where]
         parts += [f"## {_md(where)}", _md_table(HEAD, lines)]
+        parts += [_md_table(*_groups([row for row in found if row.place == where]))]
         parts += [f"- {_md(text)}" for row in found if row.place == where for text in row.sentences]
     parts += [_md(text) for text in _missing(results)]
     parts += [
@@ -128,6 +132,8 @@ def cells(results: Results) -> list[dict[str, Any]]:
                 f"{name}_half": figure.half,
                 f"{name}_std": figure.std,
             }
+        for name in Group._fields:
+            line[name] = _json({key: getattr(one, name) for key, one in row.by_group.items()})
         published = row.published._asdict() if row.published else {}
         line |= {f"paper_{name}": published.get(name) for name in paper.Published._fields}
         for name in ("disparity", "reward"):
@@ -198,6 +204,19 @@ def _cells(row: Row, bold: Callable[[str], str], escape: Callable[[str], str]) -
         escape(f"{theirs.reward:,.1f} ({theirs.reward_std:.1f})" if theirs else "-"),
         escape(differs),
     ]
+
+
+def _groups(found: list[Row]) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Return heading and lines of what became of each group in a place."""
+    names = list(found[0].by_group)
+    head = ("algorithm", "selected", *(_md(f"{what}, {name}") for what in GROUP for name in names))
+    lines = []
+    for row in found:
+        groups = row.by_group.values()
+        moved = [f"{g.qualified_at_first:.3f} to {g.qualified_at_last:.3f}" for g in groups]
+        name = [_md(row.cell.algorithm), _md(say(row.cell.chosen) or "-")]
+        lines.append([*name, *(f"{g.acceptance:.3f}" for g in groups), *moved])
+    return head, lines
 
 
 def _times(results: Results, escape: Callable[[str], str]) -> list[list[str]]:

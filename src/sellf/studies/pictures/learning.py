@@ -26,13 +26,14 @@ def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
     figure = style.new(11, 3.9)
     gap, term, final = figure.subplots(1, 3)
     _curves(gap, groups, _gap)
-    gap.set(title="disparity gap |imputed - true|", xlabel="decisions", ylim=(0, None))
+    gap.set(title="disparity gap |imputed - true|", xlabel="decisions")
+    style.settle(gap)
     _curves(term, groups, lambda run: run.metrics["renyi"])
     term.set(title="Renyi term", xlabel="decisions")
     style.spread_out(term)
     bars(final, groups, _true, "true disparity when deployed")
     final.set(xlabel="beta_2", ylim=(0, None))
-    style.legend(figure, gap, 6, TITLE)
+    style.legend(figure, gap, TITLE)
     return style.finish(figure, results, cells, _note(algorithm, cells, groups))
 
 
@@ -77,11 +78,13 @@ def _by_group(
             axes.set_title(f"{title}, {group}")
             if metric == "smallest_acceptance":
                 axes.set_ylim(0, 1.04)
-            elif metric != "error":
+            elif metric == "error":
+                style.settle(axes)
+            else:
                 style.spread_out(axes)
     for axes in panels[-1]:
         axes.set_xlabel("decisions")
-    style.legend(figure, panels[0, 0], 6, TITLE)
+    style.legend(figure, panels[0, 0], TITLE)
     return style.finish(figure, results, cells, _note(algorithm, cells, groups))
 
 
@@ -127,4 +130,4 @@ def _curves(
 
 
 def _note(algorithm: str, cells: list[Cell], groups: dict[Any, list[Record]]) -> str:
-    return f"{algorithm}, {place(cells[0])}; {seeds_of(groups)}"
+    return f"{algorithm}, {place(cells[0])}; {seeds_of(groups)} (cut off at the frame)"

@@ -8,7 +8,7 @@ from sellf.studies.pictures import style
 from sellf.studies.pictures.choose import by_setting, seeds_of
 from sellf.studies.pictures.learning import bars
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.summary import estimate, place, say, times
+from sellf.studies.summary import estimate, place, say, times, varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,11 +21,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
         return None
     figure = style.new(10, 4.6)
     reward, gap = figure.subplots(1, 2)
-    for i, cell in enumerate(done):
-        how = style.look(cell.algorithm)
-        name = _name(cell, done)
-        if name != cell.algorithm:
-            how = style.shades(len(done))[i]
+    for cell, (name, how) in zip(done, _looks(done), strict=True):
         time = cell.final[0].evaluation.by_time["time"]
         for axes, key in ((reward, "reward"), (gap, "disparity")):
             values = np.concatenate([run.evaluation.by_time[key] for run in cell.final])
@@ -39,7 +35,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
         axes.xaxis.set_major_formatter(style.thousands)
     _mark_omega(gap.axhline, done)
     gap.set_ylim(bottom=0)
-    style.legend(figure, gap, 5)
+    style.legend(figure, gap)
     note = f"{place(done[0])}; bands: standard deviation over deployments and seeds"
     return style.finish(figure, results, done, note)
 
@@ -75,21 +71,18 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
         return None
     figure = style.new(8.2, 5.6)
     axes = figure.subplots()
-    points = []
-    for i, cell in enumerate(done):
-        how = style.look(cell.algorithm)
-        name = _name(cell, done)
-        if name != cell.algorithm:
-            how = style.shades(len(done))[i]
+    points, everyone = [], []
+    for cell, (name, how) in zip(done, _looks(done), strict=True):
         faint = [(run.evaluation.disparity, run.evaluation.reward) for run in cell.grid]
         if len(faint) > 1:
             axes.plot(
-                *np.array(faint).T, how.marker, color=how.color, fillstyle="none", alpha=0.5,
-                markersize=5, linestyle="none", zorder=2,
+                *np.array(faint).T, how.marker, color=how.color, fillstyle="none", alpha=0.75,
+                markersize=6, linestyle="none", zorder=2,
             )  # fmt: skip
         gap = estimate([run.evaluation.disparities["true"] for run in cell.final])
         reward = estimate([run.evaluation.rewards for run in cell.final])
         points.append((gap.mean, reward.mean))
+        everyone += [*faint, points[-1]]
         axes.errorbar(
             gap.mean, reward.mean, xerr=gap.half, yerr=reward.half, color=how.color, capsize=3,
             marker=how.marker, markersize=10, markeredgecolor="black", linestyle="none",
@@ -100,12 +93,17 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
               label="front of the selected")  # fmt: skip
     _omega_curve(axes, cells)
     _mark_omega(axes.axvline, done)
-    axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward", xlim=(0, None))
+    axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward")
+    # By the points: the intervals of few seeds can be wider than all of them lie apart.
+    low, high = np.min(everyone, axis=0), np.max(everyone, axis=0)
+    room = 0.15 * (high - low) + 0.01 * np.abs(high)
+    axes.set_xlim(0, max(high[0] + room[0], 0.06))
+    axes.set_ylim(low[1] - room[1], high[1] + room[1])
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", fontsize=9)
     note = (
         f"{place(done[0])}; hollow: every configuration, one seed; filled: the selected, with 95 % "
-        "intervals over seeds"
+        "intervals over seeds (cut off at the frame)"
     )
     return style.finish(figure, results, done, note)
 
@@ -145,7 +143,8 @@ def timing(results: Results) -> "Figure | None":
         axes.set(title=world, xlabel="minutes for 500,000 steps", xscale="log")
         axes.grid(axis="y", visible=False)
         axes.margins(x=0.15)
-    style.legend(figure, panels[0], 2)
+        axes.xaxis.set_major_formatter("{x:g}")
+    style.legend(figure, panels[0])
     note = "median over runs; the paper's on its own machine"
     return style.finish(figure, results, results.cells, note)
 
@@ -181,7 +180,16 @@ def _mark_omega(draw: Any, cells: list[Cell]) -> None:
         draw(omega, color="black", linewidth=0.9, linestyle=(0, (2, 2)), label=f"omega {omega:g}")
 
 
-def _name(cell: Cell, cells: list[Cell]) -> str:
-    """Return the algorithm; with its settings, where it is there several times."""
-    several = sum(other.algorithm == cell.algorithm for other in cells) > 1
-    return f"{cell.algorithm} ({say(cell.chosen)})" if several else cell.algorithm
+def _looks(cells: list[Cell]) -> list[tuple[str, style.Look]]:
+    """Return name and look of each cell: the algorithm's; several of one by what they vary."""
+    shades = iter(style.shades(len(cells)))
+    found = []
+    for cell in cells:
+        alike = [other for other in cells if other.algorithm == cell.algorithm]
+        if len(alike) == 1:
+            found.append((cell.algorithm, style.look(cell.algorithm)))
+            continue
+        names = varied(alike)
+        own = {key: value for key, value in cell.chosen.items() if key in names}
+        found.append((f"{cell.algorithm}, {say(own)}", next(shades)))
+    return found

@@ -118,12 +118,13 @@ def finish(figure: "Figure", results: Results, cells: list[Cell], note: str) -> 
     return figure
 
 
-def legend(figure: "Figure", axes: "Axes", columns: int, title: str | None = None) -> None:
-    """Put one legend over all panels."""
+def legend(figure: "Figure", axes: "Axes", title: str | None = None) -> None:
+    """Put one legend over all panels, as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
+    fit = int(figure.get_figwidth() * 11 / (max(map(len, labels)) + 9))
     figure.legend(
-        handles, labels, loc="outside upper center", ncols=min(columns, len(labels)), title=title,
-        handlelength=3.5, fontsize=9,
+        handles, labels, loc="outside upper center", ncols=max(1, min(fit, len(labels))),
+        title=title, handlelength=3.5, fontsize=9,
     )  # fmt: skip
 
 
@@ -139,7 +140,8 @@ def spread_out(axes: "Axes") -> None:
     """Have a logarithmic axis, with plain numbers, where values are far apart."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    values = np.concatenate([np.asarray(line.get_ydata(), float) for line in axes.get_lines()])
+    values = np.concatenate(_heights(axes))
+    axes.set_ylim(bottom=values.min() - 0.05 * np.ptp(values))
     if values.min() > 0 and values.max() / values.min() > 10:
         # Set before the locators: a new scale brings its own. Bands below 0 are cut off.
         axes.set_yscale("log")
@@ -147,6 +149,18 @@ def spread_out(axes: "Axes") -> None:
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.yaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter("{x:g}")
+
+
+def settle(axes: "Axes") -> None:
+    """Fit the axis to what follows the first twentieth, whose figures dwarf all later ones."""
+    later = np.concatenate([heights[len(heights) // 20 :] for heights in _heights(axes)])
+    low, high = min(later.min(), 0.0), max(later.max(), 0.0)
+    room = 0.25 * (high - low) or 1.0
+    axes.set_ylim(low - room if low < 0 else 0.0, high + room)
+
+
+def _heights(axes: "Axes") -> list[np.ndarray]:
+    return [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
 
 
 def thousands(value: float, position: float) -> str:

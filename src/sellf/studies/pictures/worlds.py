@@ -66,7 +66,7 @@ def distributions(results: Results, name: str, settings: dict[str, Any]) -> "Fig
     top.set(title="share by chance of a good label", xlabel="P(Y = 1 | x, z)")
     bottom.set_xticks([0, 1], ["share of people", "mean P(Y = 1)"])
     bottom.set(title="groups as a whole", ylim=(0, 1.02))
-    style.legend(figure, bottom, 4)
+    style.legend(figure, bottom)
     note = f"{name} at the start of an episode; exact figures of the world, no run behind them"
     return style.finish(figure, results, [], note)
 
