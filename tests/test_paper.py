@@ -8,6 +8,32 @@ import sellf
 pytestmark = pytest.mark.slow
 
 
+def test_sellf_direct_keeps_within_omega_with_every_seed_and_earns_most_of_what_ppo_does():
+    agents = sellf.train("lending", notion="opportunity", seeds=range(5), progress=False)
+    results = [sellf.evaluate(agent) for agent in agents]
+    assert max(r.disparity for r in results) <= 0.05
+    assert np.mean([r.reward for r in results]) >= 1530
+    assert all("The constraint is met" in agent.statement for agent in agents)
+
+
+def test_sellf_direct_between_four_races():
+    agents = sellf.train(
+        "lending", notion="opportunity", seeds=range(5), progress=False,
+        world_settings={"groups": "all"},
+    )  # fmt: skip
+    assert np.mean([sellf.evaluate(agent).disparity for agent in agents]) <= 0.06
+
+
+def test_sellf_direct_says_when_a_constraint_is_out_of_reach_and_stays_sane():
+    agent = sellf.train("recidivism", notion="qualification", progress=False)
+    unconstrained = sellf.train("recidivism", "ppo", notion="qualification", progress=False)
+    assert "out of reach" in agent.statement
+    assert "ceiling" in agent.statement
+    result, ppo = sellf.evaluate(agent), sellf.evaluate(unconstrained)
+    assert result.acceptances.max() < 0.5
+    assert abs(result.reward - ppo.reward) < 5
+
+
 def deployed(algorithm, **settings):
     agents = sellf.train(
         "lending", algorithm, notion="opportunity", seeds=range(5), progress=False, **settings

@@ -58,6 +58,18 @@ class Agent:
         """The algorithm itself, as the settings want it."""
         return catalogue.resolve(self.algorithm, self.config)[0]
 
+    @property
+    def statement(self) -> str | None:
+        """What its training says of the constraint it was under; None if it was under none."""
+        hooks, config = catalogue.resolve(self.algorithm, self.config)
+        return hooks.statement(self.notion, config, self.history) if self.history else None
+
+    def plot(self) -> Any:
+        """Draw how the training went: reward, disparity, acceptance and what it cost."""
+        from sellf.curves import draw
+
+        return draw(self)
+
     def probability(self, features: Any, group: Any) -> np.ndarray:
         """Return the chance of acceptance of people.
 

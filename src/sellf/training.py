@@ -61,7 +61,7 @@ class Plan:
 
 def train(
     world: World | str = "lending",
-    algorithm: str = "sellf",
+    algorithm: str = "sellf-direct",
     *,
     notion: Notion = "opportunity",
     steps: int = STEPS,
@@ -78,8 +78,8 @@ def train(
 
     Args:
         world: a world, or the name of one.
-        algorithm: "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar", "pocar-oracle", "elbert" or
-            "focops".
+        algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
+            "pocar-oracle", "elbert" or "focops".
         notion: "opportunity", "accuracy" or "qualification".
         steps: how many decisions to learn from, rounded up to whole rollouts.
         seed: the same seed gives the same agent, bit for bit, on the same machine.

@@ -52,11 +52,12 @@ def test_every_algorithm_trains_and_one_seed_gives_one_agent(algorithm):
     assert np.isfinite(np.asarray(first.parameters)).all()
 
 
+@pytest.mark.parametrize("algorithm", ["sellf", "sellf-direct"])
 @pytest.mark.parametrize("notion", ["accuracy", "qualification"])
-def test_every_notion_and_four_groups(notion):
+def test_every_notion_and_four_groups(notion, algorithm):
     agent = sellf.train(
         "lending",
-        "sellf",
+        algorithm,
         notion=notion,
         world_settings={**SMALL, "groups": "all"},
         **SHORT,
@@ -80,7 +81,9 @@ def test_runs_side_by_side_are_the_runs_alone_to_float_tolerance(algorithm):
 
 
 BLIND = [
-    pytest.param(world, name, marks=() if name in ("ppo", "sellf") else pytest.mark.slow)
+    pytest.param(
+        world, name, marks=() if name in ("ppo", "sellf", "sellf-direct") else pytest.mark.slow
+    )
     for world in ("lending", "recidivism")
     for name in ALGORITHMS
     if name != "pocar-oracle"

@@ -81,6 +81,11 @@ def as_it_is(algorithm: "Algorithm", config: Any) -> "Algorithm":
     return algorithm
 
 
+def nothing_to_say(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
+    """Promise nothing, so that there is nothing to say of it."""
+    return None
+
+
 class Algorithm(NamedTuple):
     """An algorithm: what it may see, which networks it has, and its hooks on the trainer."""
 
@@ -117,6 +122,8 @@ class Algorithm(NamedTuple):
     """How many people of the rollout are drawn beside each minibatch, for the penalty."""
     variant: Callable[..., "Algorithm"] = as_it_is
     """The algorithm as its settings want it, where those change more than numbers."""
+    statement: Callable[[Notion, Any, list[dict[str, Any]]], str | None] = nothing_to_say
+    """What the metrics of a training say of the constraint that it was under."""
 
 
 def ppo_loss(

@@ -25,6 +25,8 @@ from sellf.envs.world import Chances
 from sellf.fairness import Notion, utility
 
 NOBODY = -2.0
+LAST = 10
+"""Over how many iterations at the end the constraint is judged."""
 
 
 @hyperparameters
@@ -108,14 +110,14 @@ def learn(
         utilities, columns = shares(task, recalled, predict, policy.logit)
         ceiling = config.dual_limit
     gap = jnp.max(utilities) - jnp.min(utilities)
-    bias, v = guard.bias(task.notion, errors, seen, config.guard_delta)
+    bias, v = guard.bias(task.notion, errors, seen, jnp.asarray(config.guard_delta))
     target = config.margin * config.omega
     if config.guard:
         # Errors that alone exceed omega leave no promise to pay for.
         room = (1 - v) * config.omega - bias
         target = jnp.where(room > 0, room, target)
-    moved = extra["multiplier"] + config.dual_rate * (gap - target)
-    multiplier = jnp.clip(moved, 0.0, jnp.asarray(ceiling, jnp.float32))
+    step = config.dual_rate * (gap - target)
+    multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
     if task.notion == "qualification":
         columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
     extra, figures = sellf.learn(LINEAR, task, config, extra, seen, policy, key)
@@ -126,6 +128,7 @@ def learn(
         "bias": bias,
         "promise": guard.promise(gap, bias, v),
         "multiplier": multiplier,
+        "dual_step": step,
     }
     kept = {"recalled": recalled, "errors": errors, "multiplier": multiplier}
     return extra | kept, figures
@@ -180,7 +183,7 @@ def credits(
     own = (change - mean[seen.group]) * (seen.group.shape[0] / jnp.maximum(number, 1.0))[seen.group]
     side = (seen.group == jnp.argmin(utilities)).astype(jnp.float32)
     if leveling == "both":
-        side = side - (seen.group == jnp.argmax(utilities))
+        side -= (seen.group == jnp.argmax(utilities)).astype(jnp.float32)
     return utilities, {"each_credit": side * own}
 
 
@@ -193,7 +196,9 @@ def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
     """Give a group that nobody was met of the mean of the others: it then decides nothing."""
     there = (number > 0) & jnp.isfinite(utilities)
     known = jnp.where(there, utilities, 0.0)
-    return jnp.where(there, known, jnp.sum(known) / jnp.maximum(jnp.sum(there), 1))
+    return jnp.where(
+        there, known, jnp.sum(known) / jnp.maximum(jnp.sum(there.astype(jnp.float32)), 1.0)
+    )
 
 
 def advantage(config: Direct, fields: Fields) -> Float[Array, " batch"]:
@@ -233,6 +238,40 @@ def batched(fields: Fields, figures: Fields) -> Float[Array, " groups"]:
     return absent(gained / jnp.maximum(total, 1e-6), total)
 
 
+def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
+    """Say whether the constraint was met, and what that promises."""
+    last = rows[-min(LAST, len(rows)) :]
+    if not last:
+        return None
+    gap, target, bias, promise, price = (
+        sum(row[name] for row in last) / len(last)
+        for name in ("gap", "target", "bias", "promise", "multiplier")
+    )
+    ceiling = config.credit_limit if notion == "qualification" else config.dual_limit
+    seen = f"over the last {len(last)} iterations the imputed disparity was {gap:.3f}"
+    # The disparity is held around the target, so it is on either side of it.
+    if gap <= max(1.5 * target, target + 0.01):
+        first = f"The constraint is met: {seen}, held at {target:.3f} (lambda {price:.2f})."
+    elif price >= 0.99 * ceiling:
+        first = (
+            f"The constraint is not met, and lambda is at its ceiling of {ceiling:g}: {seen}, "
+            f"where {target:.3f} was asked for. From where people start, and by decisions worth "
+            f"taking at that price, {notion} within {config.omega:g} is out of reach."
+        )
+    else:
+        first = (
+            f"The constraint is not met yet: {seen}, where {target:.3f} was asked for, and lambda "
+            f"({price:.2f}) is still moving: train for more steps."
+        )
+    sure = f"{1 - config.guard_delta:.0%}"
+    if promise <= config.omega:
+        return f"{first} With {sure} the true disparity is at most {promise:.3f}: omega is kept."
+    return (
+        f"{first} A true disparity within {config.omega:g} cannot be promised: the predictor's "
+        f"errors about the rejected may hide up to {min(bias, 1.0):.2f} ({sure})."
+    )
+
+
 def variant(algorithm: Algorithm, config: Any) -> Algorithm:
     """Return the algorithm as its settings want it."""
     return algorithm._replace(
@@ -249,6 +288,7 @@ direct = sellf.with_predictor(
         advantage=advantage,
         penalty=penalty,
         variant=variant,
+        statement=statement,
     ),
     LINEAR,
 )._replace(start=start, learn=learn)

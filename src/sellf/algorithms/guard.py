@@ -74,7 +74,7 @@ def bias(
     notion: Notion, errors: Errors, seen: Seen, delta: Float[Array, ""]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return by how much the errors can move the disparity, and v (0 but for opportunity)."""
-    shares = bound(errors, jnp.asarray(delta, jnp.float32))
+    shares = bound(errors, delta)
     if notion != "opportunity":
         return bias_bound(shares), jnp.zeros(())
     rate = utility("qualification", seen.last)  # phi~, with the imputed labels

@@ -70,7 +70,7 @@ def advantage(config: SELLF, fields: Fields) -> Float[Array, " batch"]:
     return regularised(fields["advantage"], fields["penalties"], betas, config.penalty_scale)
 
 
-def penalty(config: SELLF, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
+def penalty(config: Any, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
     """Return beta_2 L_Renyi of a minibatch."""
     chance = jax.nn.sigmoid(logit)
     term = losses.renyi_penalty(

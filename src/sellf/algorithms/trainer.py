@@ -121,16 +121,16 @@ def improve(
     rows = worlds.observe(world, jnp.arange(world.profiles) if tabular else fields["profile"])
 
     def loss_of(layers: list[list[Array]], batch: Fields) -> Array:
-        if tabular:
+        everyone = networks.forward(stacks, layers, rows) if tabular else None
+        if everyone is not None:
             who = batch["profile"][None, :] == jnp.arange(world.profiles)[:, None]
-            everyone = networks.forward(stacks, layers, rows)
             outputs = everyone @ who.astype(jnp.float32)
         else:
             outputs = networks.forward(stacks, layers, batch["rows"])
         if algorithm.people:
             others = (
                 everyone[:, batch["people_profile"]]
-                if tabular
+                if everyone is not None
                 else networks.forward(stacks, layers, batch["people_rows"])
             )
             batch = batch | {"people_logit": others[0]}

@@ -18,7 +18,7 @@ def demo(
     steps: Annotated[int, tyro.conf.arg(metavar="N")] = 500_000,
     seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
 ) -> None:
-    """Show what a simulated lending log hides, then train PPO and SELLF on lending.
+    """Show what a simulated lending log hides, then train three agents on lending.
 
     Args:
         log: only the log: it needs no training and takes a second.
@@ -124,7 +124,7 @@ def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
 
 def train(
     world: Annotated[str | None, tyro.conf.Positional] = None,
-    algorithm: Annotated[str, tyro.conf.Positional] = "sellf",
+    algorithm: Annotated[str, tyro.conf.Positional] = "sellf-direct",
     notion: str = "opportunity",
     steps: int = 500_000,
     seed: int = 0,
@@ -141,7 +141,8 @@ def train(
 
     Args:
         world: lending, recidivism, school or school-continuous.
-        algorithm: sellf, sellf-semi, sellf-relu, ppo, pocar, pocar-oracle, elbert or focops.
+        algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi,
+            sellf-relu, ppo, pocar, pocar-oracle, elbert or focops.
         notion: opportunity, accuracy or qualification.
         steps: how many decisions to learn from.
         seed: the same seed gives the same agent.

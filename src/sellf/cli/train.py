@@ -39,7 +39,7 @@ def train(
     """Train and say where the agent is."""
     if world is None:
         raise InputError(
-            "no world named: type for example `sellf train lending sellf`, or "
+            "no world named: type for example `sellf train lending`, or "
             "`sellf train --resume FOLDER` to go on with a run."
         )
     one_of("world", world, tuple(WORLDS))
@@ -138,7 +138,8 @@ def _warnings_as_sentences() -> Iterator[None]:
 def _done(agent: Agent, folder: Path) -> None:
     Console(stderr=True, highlight=False).print(
         f"{agent.algorithm} on {agent.world.name} is trained: {folder}\n"
-        f"Type `sellf evaluate {folder}` to deploy it."
+        + (f"{agent.statement}\n" if agent.statement else "")
+        + f"Type `sellf evaluate {folder}` to deploy it."
     )
 
 

@@ -1,0 +1,251 @@
+"""SELLF-direct: the disparity as a function of the policy, its price, and what can be promised."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sellf
+from sellf.algorithms import direct, guard
+from sellf.algorithms.algorithm import Task
+from sellf.algorithms.catalogue import resolve
+from sellf.algorithms.seen import Seen
+from sellf.envs.worlds import make_world
+from sellf.fairness import Counts, utility
+
+WORLD = make_world("lending", population=300, window=200)
+RECALL, STEPS = 3, 128
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
+SMALL = {"population": 300, "window": 200}
+
+
+def chances(seed):
+    table = jax.random.uniform(jax.random.key(seed), (WORLD.profiles,), minval=0.05, maxval=0.95)
+    return lambda profile: table[profile]
+
+
+def recalled(seed):
+    rng = np.random.default_rng(seed)
+    profile = rng.integers(0, WORLD.profiles, (RECALL, STEPS))
+    label = rng.choice([-1.0, 0.0, 1.0], (RECALL, STEPS))
+    label[-1] = direct.NOBODY
+    return direct.Recalled(jnp.asarray(profile, jnp.int32), jnp.asarray(label, jnp.float32))
+
+
+def slow_utilities(notion, people, predict, accept):
+    """Count everyone one by one, with chances in place of decisions, as `fairness` would."""
+    counts = np.zeros((4, len(WORLD.groups)))
+    for profile, known in zip(people.profile.ravel(), people.label.ravel(), strict=True):
+        if known == direct.NOBODY:
+            continue
+        group = int(WORLD.group[profile])
+        good = float(known) if known >= 0 else float(predict(profile))
+        chance = float(accept(profile))
+        counts[:, group] += [1, chance, chance * good, (1 - chance) * good]
+    return utility(notion, Counts(*counts))
+
+
+@pytest.mark.parametrize("notion", ["opportunity", "accuracy"])
+def test_utilities_are_those_of_everyone_recalled_with_chances_for_decisions(notion):
+    people, predict, accept = recalled(0), chances(1), chances(2)
+    logit = lambda profile: jax.scipy.special.logit(accept(profile))  # noqa: E731
+    found, _ = direct.shares(Task(WORLD, notion, 1), people, predict, logit)
+    np.testing.assert_allclose(found, slow_utilities(notion, people, predict, accept), rtol=1e-5)
+
+
+@pytest.mark.parametrize("notion", ["opportunity", "accuracy"])
+def test_minibatches_of_one_pass_together_give_the_utilities_after_a_change(notion):
+    """The newest rollout alone is recalled here, so that a pass covers everyone."""
+    people = direct.Recalled(*(leaf[:1] for leaf in recalled(3)))
+    predict, before, after = chances(4), chances(5), chances(6)
+    logits = [(lambda profile, c=c: jax.scipy.special.logit(c(profile))) for c in (before, after)]
+    task = Task(WORLD, notion, 1)
+    utilities, columns = direct.shares(task, people, predict, logits[0])
+    figures = {"utilities": utilities, "mass": columns.pop("mass")}
+    profile = people.profile.ravel()
+    fields = columns | {"group": WORLD.group[profile], "old_logit": logits[0](profile)}
+    batches = [
+        direct.anchored(
+            logits[1](profile[i : i + 32]), {k: v[i : i + 32] for k, v in fields.items()}, figures
+        )
+        for i in range(0, STEPS, 32)
+    ]
+    expected = slow_utilities(notion, people, predict, after)
+    np.testing.assert_allclose(np.mean(batches, axis=0), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("notion", ["opportunity", "accuracy"])
+def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
+    people = direct.Recalled(*(leaf[:1] for leaf in recalled(7)))
+    predict, accept = chances(8), chances(9)
+    logit = lambda profile: jax.scipy.special.logit(accept(profile))  # noqa: E731
+    utilities, columns = direct.shares(Task(WORLD, notion, 1), people, predict, logit)
+    figures = {
+        "utilities": utilities,
+        "mass": columns.pop("mass"),
+        "target": jnp.asarray(0.0),
+        "multiplier": jnp.asarray(1.5),
+        "renyi_scale": jnp.ones(2),
+    }
+    profile = people.profile.ravel()
+    old = logit(profile)
+    fields = columns | {
+        "group": WORLD.group[profile],
+        "old_logit": old,
+        "each_accepted_before": jnp.ones(STEPS),
+    }
+    config = direct.Direct(beta_renyi=0.0)
+    gradient = jax.grad(lambda x: direct.penalty(config, x, fields, figures))(old)
+
+    def disparity(shift, person):
+        """Move one person's chance and count again."""
+        moved = np.asarray(jax.nn.sigmoid(old)).astype(float)
+        moved[person] = 1 / (1 + np.exp(-(float(old[person]) + shift)))
+        counts = np.zeros((4, 2))
+        for j, p in enumerate(profile):
+            known = float(people.label.ravel()[j])
+            good = known if known >= 0 else float(predict(p))
+            change = [1, moved[j], moved[j] * good, (1 - moved[j]) * good]
+            counts[:, int(WORLD.group[p])] += change
+        return np.ptp(utility(notion, Counts(*counts)))
+
+    for person in (0, 17, 63, 127):
+        slope = 1.5 * (disparity(1e-3, person) - disparity(-1e-3, person)) / 2e-3
+        np.testing.assert_allclose(gradient[person], slope, atol=2e-6, rtol=2e-3)
+
+
+def seen_of(profile, moved, action, positive):
+    """Return a rollout with these people; what the tested functions do not look at is empty."""
+    nothing = jnp.zeros(len(profile))
+    group = WORLD.group[profile]
+    number = jnp.asarray([jnp.sum(group == g) for g in (0, 1)], jnp.float32)
+    worse = jnp.asarray([0.2, 0.6]) * number
+    counts = Counts(number, nothing[:2], nothing[:2], worse)
+    return Seen(
+        profile, moved, group, action, positive, nothing, nothing > 1, nothing > 1, nothing, counts
+    )
+
+
+def test_a_decision_is_credited_with_what_it_did_to_the_person():
+    rng = np.random.default_rng(1)
+    profile = jnp.asarray(rng.integers(0, WORLD.profiles, 200), jnp.int32)
+    group = WORLD.group[profile]
+    # Everyone moves to some other profile of their own group.
+    offset = jnp.asarray(rng.integers(0, 10, 200), jnp.int32)
+    same = [jnp.flatnonzero(WORLD.group == g) for g in (0, 1)]
+    moved = jnp.where(group == 0, same[0][offset], same[1][offset]).astype(jnp.int32)
+    false = jnp.zeros(200, jnp.bool_)
+    predict = chances(3)
+    seen = seen_of(profile, moved, false, false)
+    task = Task(WORLD, "qualification", 1)
+    utilities, up = direct.credits(task, seen, predict, "up")
+    _, both = direct.credits(task, seen, predict, "both")
+    np.testing.assert_allclose(utilities, [0.2, 0.6], rtol=1e-6)
+    change = np.asarray(predict(moved) - predict(profile))
+    worse = np.asarray(group == 0)
+    for g, sign, credit in ((worse, 1, up), (worse, 1, both), (~worse, -1, both)):
+        expected = sign * (change[g] - change[g].mean()) * 200 / g.sum()
+        np.testing.assert_allclose(np.asarray(credit["each_credit"])[g], expected, atol=1e-5)
+    assert not np.asarray(up["each_credit"])[~worse].any()
+
+
+@given(st.lists(st.floats(0, 1, width=32), min_size=2, max_size=6), st.data())
+def test_a_group_of_nobody_decides_nothing(values, data):
+    there = data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values)))
+    utilities = jnp.where(jnp.asarray(there), jnp.asarray(values, jnp.float32), jnp.nan)
+    filled = np.asarray(direct.absent(utilities, jnp.asarray(there, jnp.float32)))
+    assert np.isfinite(filled).all()
+    known = np.asarray(values, np.float32)[np.asarray(there)]
+    expected = np.ptp(known) if len(known) else 0.0
+    np.testing.assert_allclose(np.ptp(filled), expected, atol=1e-6)
+
+
+def simulate(rng, people, chance, alpha, predicted):
+    """Return the errors of one rollout of a world with two groups and known chances."""
+    kind = rng.integers(0, 4, people)
+    profile = jnp.asarray(kind, jnp.int32)
+    action = rng.random(people) < chance[kind]
+    positive = action & (rng.random(people) < alpha[kind])
+    nothing = jnp.zeros(people)
+    empty = Counts(*(nothing[:2] for _ in range(4)))
+    seen = Seen(
+        profile, profile, profile // 2, jnp.asarray(action), jnp.asarray(positive), nothing,
+        nothing > 1, nothing > 1, nothing, empty,
+    )  # fmt: skip
+    table = jnp.asarray(predicted, jnp.float32)
+    accept = jnp.asarray(chance[kind], jnp.float32)
+    return guard.errors(seen, accept, lambda p: table[p], 2)
+
+
+def test_the_bound_on_hidden_errors_holds_and_is_not_empty():
+    rng = np.random.default_rng(0)
+    chance, alpha = np.array([0.3, 0.8, 0.2, 0.9]), np.array([0.4, 0.7, 0.5, 0.9])
+    predicted = np.array([0.55, 0.7, 0.45, 0.85])
+    truth = ((1 - chance) * (predicted - alpha)).reshape(2, 2).mean(axis=1)
+    means, bounds = [], []
+    for _ in range(400):
+        errors = guard.start(3, 2)
+        for _ in range(3):
+            errors = errors.add(simulate(rng, 700, chance, alpha, predicted))
+        means.append(np.sum(errors.first, axis=0) / np.sum(errors.people, axis=0))
+        bounds.append(np.asarray(guard.bound(errors, jnp.asarray(0.05))))
+    spread = np.std(means, axis=0) / np.sqrt(len(means))
+    assert (np.abs(np.mean(means, axis=0) - truth) < 4 * spread).all()
+    held = (np.abs(truth) <= np.asarray(bounds)).all(axis=1)
+    assert held.mean() >= 0.95
+    assert np.mean(bounds) < 0.25
+
+
+def test_nobody_met_is_nothing_known():
+    assert np.asarray(guard.bound(guard.start(2, 3), jnp.asarray(0.05))).tolist() == [1, 1, 1]
+    assert float(guard.promise(jnp.asarray(0.01), jnp.asarray(2.0), jnp.asarray(1.0))) == 1
+
+
+def test_lambda_follows_the_constraint_within_its_limits():
+    """Every step of lambda is eta (gap - target), cut off at 0 and at the ceiling."""
+    settings = {"dual_start": 0.004, "dual_rate": 0.5, "dual_limit": 0.01}
+    agent = sellf.train("lending", world_settings=SMALL, **SHORT, **settings)
+    before = 0.004
+    for row in agent.history:
+        np.testing.assert_allclose(row["dual_step"], 0.5 * (row["gap"] - 0.025), atol=1e-7)
+        before = np.clip(before + row["dual_step"], 0, 0.01)
+        np.testing.assert_allclose(row["multiplier"], before, atol=1e-7)
+
+
+def test_a_batch_of_people_is_drawn_beside_the_minibatch():
+    def train(**settings):
+        return sellf.train("lending", world_settings=SMALL, **SHORT, omega=0.0, **settings)
+
+    few, many = (train(estimate="batch", people=people) for people in (16, 64))
+    assert not np.array_equal(few.parameters, many.parameters)
+
+
+def test_a_semi_stochastic_policy_rejects_for_certain_below_a_quarter():
+    hooks, _ = resolve("sellf-direct", {"semi_stochastic": True})
+    assert hooks.reject_below == 0.25
+    assert resolve("sellf-direct", {})[0].reject_below == 0
+
+
+ROW = {"gap": 0.02, "target": 0.025, "bias": 0.02, "promise": 0.04, "multiplier": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({}, "The constraint is met"),
+        ({}, "omega is kept"),
+        ({"promise": 0.3, "bias": 0.28}, "cannot be promised"),
+        ({"gap": 0.3, "promise": 1.0}, "is still moving"),
+        ({"gap": 0.3, "multiplier": 10.0, "promise": 1.0}, "out of reach"),
+    ],
+)
+def test_the_statement_says_what_became_of_the_constraint(row, says):
+    assert says in direct.statement("opportunity", direct.Direct(), [ROW | row] * 12)
+
+
+def test_training_curves_are_drawn():
+    pytest.importorskip("matplotlib").use("Agg")
+    agent = sellf.train("lending", world_settings=SMALL, **SHORT)
+    assert [axis.get_title() for axis in agent.plot().axes][-1] == "lambda"
