@@ -229,8 +229,9 @@ def _entry(name: str, content: Any, place: _Place) -> Entry:
         _expect(table, content, dict, "a table")
     for key in content:
         with place.at(key, table):
-            one_of(f"key of {table}", key, ("grid", "settings"))
-            _expect(key, content[key], dict, "a table of settings")
+            one_of(f"key of {table}", key, ("grid", "settings", "variants"))
+            if key != "variants":
+                _expect(key, content[key], dict, "a table of settings")
     settings, grid = content.get("settings", {}), content.get("grid", {})
     for key, value in settings.items():
         with place.at(key, table):
@@ -247,10 +248,24 @@ def _entry(name: str, content: Any, place: _Place) -> Entry:
         if "grid" in content and not grid:
             raise InputError("the grid is empty: give lists of values, or leave it out.")
     combined = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    if "variants" in content:
+        combined = _variants(content, table, place)
     for one in combined:
         with place.at(name, table):
             catalogue.configure(algorithm, settings | one)
     return Entry(name, settings, tuple(combined))
+
+
+def _variants(content: Mapping[str, Any], table: str, place: _Place) -> list[dict[str, Any]]:
+    """Return configurations that are listed one by one, in place of a grid."""
+    variants = content["variants"]
+    with place.at("variants", table):
+        if "grid" in content:
+            raise InputError("there is a grid and there are variants: leave one out.")
+        listed = isinstance(variants, list) and all(isinstance(one, dict) for one in variants)
+        if not listed or not variants:
+            raise InputError("variants is a list of settings: [{}, { omega = 0.1 }].")
+    return variants
 
 
 def _world_settings(content: Mapping[str, Any], place: _Place) -> dict[str, dict[str, Any]]:
