@@ -10,6 +10,7 @@ from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
 from sellf.studies.pictures import learning, outcome, style, worlds
+from sellf.studies.pictures import variants as listed
 from sellf.studies.pictures.choose import places
 from sellf.studies.records import Cell, Results
 
@@ -23,6 +24,7 @@ BY_PLACE: dict[str, Callable[[Results, list[Cell]], "Figure | None"]] = {
     "ablation-disparity": outcome.ablation,
     "bound-terms": learning.bound,
     "weights": learning.weights,
+    "variants": listed.variants,
 }
 """Figures that are drawn for every world and notion of a study."""
 NAMES = (*BY_PLACE, "timing", "worlds")
@@ -33,6 +35,7 @@ NEEDS = {
     "ablation-disparity": "runs of an algorithm with a penalty (sellf, pocar), by beta_disparity",
     "bound-terms": "runs of an algorithm with a label predictor (sellf), by beta_renyi",
     "weights": "runs of an algorithm with a label predictor (sellf), by beta_renyi",
+    "variants": "runs of several configurations",
     "timing": "runs",
 }
 """What each figure is made from."""
@@ -45,7 +48,7 @@ def write(results: Results, folder: Path, names: list[str]) -> list[Path]:
         results: of the study.
         folder: where to.
         names: which: "deployment", "tradeoff", "ablation-renyi", "ablation-disparity",
-            "bound-terms", "weights", "timing", "worlds".
+            "bound-terms", "weights", "variants", "timing", "worlds".
     """
     for name in names:
         one_of("figure", name, NAMES)
