@@ -19,5 +19,5 @@ world = sellf.world_from_frame(
     ),
     cost=0.6,
 )
-agent = sellf.train(world, "sellf", steps=20_000)
+agent = sellf.train(world, omega=0.05, steps=20_000)
 print(sellf.evaluate(agent, deployments=3))
