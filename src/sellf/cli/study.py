@@ -144,6 +144,7 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
     if action == "table":
         from sellf.studies import tables
 
+        Console(highlight=False).print(tables.show(found))
         written = tables.write(found, target)
     else:
         from sellf.studies import figures
