@@ -36,6 +36,8 @@ VIEWS = {"true": "true", "accepted": "accepted only", "imputed": "imputed"}
 HEAD = ("algorithm", "disparity", "reward", "exact", "saw", "selected", "paper's disparity",
         "paper's reward", "difference")  # fmt: skip
 GROUP = ("accepted", "qualified")
+SHORT = [name for name in HEAD if name not in ("exact", "saw", HEAD[-1])]
+"""What a terminal has room for."""
 TIMES = ("algorithm", "world", f"minutes for {STEPS:,} steps", "runs", "paper", "times faster")
 
 
@@ -68,11 +70,13 @@ def show(results: Results) -> Any:
     found = rows(results)
     for where in dict.fromkeys(row.place for row in found):
         table = Table(title=where, title_justify="left")
-        for name in HEAD[:-1]:
-            table.add_column(name, justify="left" if name in ("algorithm", "selected") else "right")
+        for name in SHORT:
+            left = name in ("algorithm", "selected")
+            table.add_column(name, justify="left" if left else "right", no_wrap=name == "algorithm")
         for row in found:
             if row.place == where:
-                table.add_row(*_cells(row, "[bold]{}[/bold]".format, escape)[:-1])
+                cells = dict(zip(HEAD, _cells(row, "[bold]{}[/bold]".format, escape), strict=True))
+                table.add_row(*(cells[name] for name in SHORT))
         parts.append(table)
     return Group(*parts, *map(escape, _missing(results)))
 
