@@ -19,6 +19,8 @@ from sellf.studies.store import open_store
 from tests.studies.test_killed import RESULTS, STUDY
 from tests.studies.tiny import TEXT
 
+# As the engine does for a cluster on 127.0.0.1; here Ray is imported before there is an engine.
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
 

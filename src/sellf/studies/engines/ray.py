@@ -38,6 +38,13 @@ class RayEngine:
         """
         # Nobody asked Ray to report how it is used.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if address not in (None, "auto"):
+            _reachable(address)
+        if address is None or _loopback_only(address):
+            # Ray takes 127.0.0.1 for this machine's other address, unless told, when imported,
+            # that clusters of several machines are none of its business (Linux too, whatever the
+            # name says).
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         try:
             import ray
         except ImportError:
@@ -132,8 +139,6 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
             **common,
         )
         return
-    if address != "auto":
-        _reachable(address)
     try:
         ray.init(address=address, **common)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -148,6 +153,21 @@ def _passed_on(here: bool) -> dict[str, str]:
     """Return settings of this process that matter to workers; those of the machine, only here."""
     names = ["JAX_PLATFORMS", "XLA_FLAGS", *(["SELLF_CACHE"] if here else [])]
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _loopback_only(address: str) -> bool:
+    """Return whether a cluster listens at 127.0.0.1 and at no other address of this machine."""
+    host, _, port = address.rpartition(":")
+    if host not in ("127.0.0.1", "localhost"):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent: connecting only chooses the address that would be sent from.
+            probe.connect(("192.0.2.1", 1))
+            socket.create_connection((probe.getsockname()[0], int(port)), PATIENCE).close()
+        except OSError:
+            return True
+    return False
 
 
 def _reachable(address: str) -> None:
