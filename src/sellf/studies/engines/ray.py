@@ -7,6 +7,7 @@ folder as bytes. So machines need Python and JAX, and no file system in common.
 import json
 import os
 import socket
+import warnings
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from sellf.studies.engines.local import usable_cores
 
 PATIENCE = 3.0
 """Seconds within which an address has to answer."""
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+"""How a client of HTTP/2, which Ray speaks, begins: a fixed line, and settings, here none."""
 AHEAD = 2
 """How many jobs Ray is given per core, so that none waits for us."""
 
@@ -35,6 +38,13 @@ class RayEngine:
         """
         # Nobody asked Ray to report how it is used.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if address not in (None, "auto"):
+            _reachable(address)
+        if address is None or _loopback_only(address):
+            # Ray takes 127.0.0.1 for this machine's other address, unless told, when imported,
+            # that clusters of several machines are none of its business (Linux too, whatever the
+            # name says).
+            os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         try:
             import ray
         except ImportError:
@@ -43,7 +53,10 @@ class RayEngine:
         self.limit = workers or None
         self.mine = not ray.is_initialized()
         if self.mine:
-            _connect(ray, address, workers)
+            with warnings.catch_warnings():
+                # JAX warns of forks; Ray's become other programs at once, which is harmless.
+                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+                _connect(ray, address, workers)
         self.jobs: deque[Job] = deque()
         self.open: dict[Any, Job] = {}
         self.tried: dict[str, int] = {}
@@ -126,8 +139,6 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
             **common,
         )
         return
-    if address != "auto":
-        _reachable(address)
     try:
         ray.init(address=address, **common)
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -144,15 +155,36 @@ def _passed_on(here: bool) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
+def _loopback_only(address: str) -> bool:
+    """Return whether a cluster listens at 127.0.0.1 and at no other address of this machine."""
+    host, _, port = address.rpartition(":")
+    if host not in ("127.0.0.1", "localhost"):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent: connecting only chooses the address that would be sent from.
+            probe.connect(("192.0.2.1", 1))
+            socket.create_connection((probe.getsockname()[0], int(port)), PATIENCE).close()
+        except OSError:
+            return True
+    return False
+
+
 def _reachable(address: str) -> None:
-    """Refuse an address where nothing listens, within seconds."""
+    """Refuse an address where no cluster answers, within seconds; Ray itself tries for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise InputError(f"address is {address!r}: give HOST:PORT, ray://HOST:PORT or auto.")
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+            connection.sendall(HELLO)
+            answer = connection.recv(9)
+        # A frame's type is its fourth byte; a server of HTTP/2 begins with its settings, type 4.
+        reason = "" if answer[3:4] == b"\x04" else "what listens there is not Ray"
     except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
         raise InputError(
-            f"nothing answers at {address} ({error.strerror or error}): is the cluster up? Start "
-            "one with `ray start --head`, or leave --address out."
-        ) from None
+            f"no Ray cluster answers at {address} ({reason}): is it up? Start one with `ray start "
+            "--head`, or leave --address out."
+        )
