@@ -14,7 +14,7 @@ from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.seen import disparities
 from sellf.compiling import compiled
 from sellf.envs import world as worlds
-from sellf.envs.rollout import replay
+from sellf.envs.rollout import renewed, replay
 from sellf.envs.world import Chances, World
 from sellf.fairness import VIEWS, Notion, spread, utility
 from sellf.fairness.checks import number
@@ -171,8 +171,8 @@ def deploy(
     state = worlds.reset(world, key_start)
     state = state._replace(window=worlds.refill(world, key_window, state.profile, accept, predict))
 
-    def part(carry: tuple[Any, Array], key: Array) -> tuple[Any, dict[str, Array]]:
-        state, going = carry
+    def part(carry: tuple[Any, Array, Array], key: Array) -> tuple[Any, dict[str, Array]]:
+        state, going, odds = carry
         key_chance, key_luck = jax.random.split(key)
         chance = worlds.draws(world, key_chance, (length,))
         luck = jax.random.uniform(key_luck, (length,))
@@ -183,7 +183,8 @@ def deploy(
         counts = going & (jnp.cumsum(over) - over == 0)
         group = world.group[steps.profile][:, None] == jnp.arange(len(world.groups))[None, :]
         group = group & counts[:, None]
-        counts_now = worlds.exact_counts(world, after.profile, accept)
+        odds = renewed(world, accept, after.profile, odds, after.profile != state.profile)
+        counts_now = worlds.exact_counts(world, after.profile, lambda _: odds)
         result = {
             "counts": counts,
             "reward": jnp.where(counts, steps.reward, 0.0),
@@ -195,9 +196,9 @@ def deploy(
             "qualification": utility("qualification", counts_now),
             "going": going,
         }
-        return (after, going & (jnp.sum(over) == 0)), result
+        return (after, going & (jnp.sum(over) == 0), odds), result
 
-    begin = (state, jnp.asarray(True))
+    begin = (state, jnp.asarray(True), accept(state.profile))
     return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
 
 

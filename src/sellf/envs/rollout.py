@@ -119,7 +119,7 @@ def replay(
             moved = decided(profile, odds).moved
             settled = jnp.where(linked, moved[visits.previous], start)
             changed = settled != profile
-            return settled, _renewed(world, accept, settled, odds, changed), jnp.any(changed)
+            return settled, renewed(world, accept, settled, odds, changed), jnp.any(changed)
 
         # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
         begin = (start, accept(start), jnp.asarray(True))
@@ -204,7 +204,7 @@ def episodes_within(world: World, steps: int) -> int:
     return 2 + (steps - 1) // shortest
 
 
-def _renewed(
+def renewed(
     world: World, accept: Chances, profile: Array, odds: Array, changed: Array
 ) -> Float[Array, " steps"]:
     """Return the chances of acceptance, where only those of some people have changed.
