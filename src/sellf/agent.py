@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from sellf import files
 from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.envs import saving
-from sellf.envs.world import Chances, World
+from sellf.envs.world import SMALL, Chances, World
 from sellf.envs.worlds import WORLDS, make_world
 from sellf.errors import InputError
 from sellf.fairness import Notion
@@ -90,6 +90,24 @@ class Agent:
         x = self._inputs(features, group)
         outputs = networks.run((self.hooks.predictor,), jnp.asarray(self.predictor), x)
         return np.asarray(jax.nn.sigmoid(outputs[0]))
+
+    def by_profile(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the chance of acceptance and the predicted chance of a good label, by profile.
+
+        Without a predictor the latter is 0 everywhere, as in a decision window.
+        """
+        accept = policy_of(self.hooks, self.world, self.parameters)
+        predict = predictor_of(self.hooks, self.world, self.predictor)
+        profiles = jnp.arange(self.world.profiles)
+        # Piece by piece: a large world does not fit through a network at once.
+        pieces = [profiles[i : i + SMALL] for i in range(0, len(profiles), SMALL)]
+        chances = [
+            np.concatenate([np.asarray(chance(piece)) for piece in pieces])
+            if chance is not None
+            else np.zeros(len(profiles), np.float32)
+            for chance in (accept, predict)
+        ]
+        return chances[0], chances[1]
 
     def _inputs(self, features: Any, group: Any) -> Array:
         groups = self.world.groups
@@ -174,8 +192,14 @@ def load(path: str | Path) -> Agent:
 def load_world(path: Path, config: dict[str, Any]) -> World:
     """Make a saved agent's or run's world again: by name, or from the tables beside it."""
     if config["world"] in WORLDS:
-        return make_world(config["world"], **config["world_settings"])
+        return _named(config["world"], json.dumps(config["world_settings"]))
     return saving.restore(config["world_rules"], files.read_tensors(path / "world.safetensors"))
+
+
+@lru_cache(maxsize=8)
+def _named(world: str, settings: str) -> World:
+    """Return a world by name, the same when asked again: many runs share one."""
+    return make_world(world, **json.loads(settings))
 
 
 def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:

@@ -42,7 +42,7 @@ def draw(audit: "Audit") -> Any:
 
 
 def draw_notions(audits: "Audits") -> Any:
-    """Return a matplotlib figure: one line a notion, its disparity's interval, and the tolerance."""
+    """Return a matplotlib figure: one line a notion, its disparity and what is tolerated."""
     found = list(audits.by_notion.values())
     axes = _axes(
         [f"{audit.notion}: {audit.verdict}" for audit in found],

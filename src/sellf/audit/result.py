@@ -51,7 +51,7 @@ class Origin:
 
 
 class Overlap(NamedTuple):
-    """How likely people of each group were to be accepted: what the log can tell of the rejected."""
+    """How likely people of each group were to be accepted, which says how much is known of them."""
 
     level: float
     """Below this propensity nothing is concluded from the accepted about the rejected."""

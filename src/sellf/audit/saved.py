@@ -26,8 +26,11 @@ def read(path: Path) -> Audit | Audits:
     try:
         if "notion" in content:
             return _audit(content)
-        return Audits({found.notion: found for found in map(_audit, content.values())})
-    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        by_notion = {found.notion: found for found in map(_audit, content.values())}
+        if not by_notion:
+            raise ValueError("it is empty")
+        return Audits(by_notion)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
             f"{path} does not hold an audit ({type(error).__name__}: {error}). {_ADVICE}"
         ) from None

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sellf import files
+from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS, Notion
@@ -22,8 +22,6 @@ def show(
             "--outcome repaid`, or `sellf audit --example`."
         )
     if html is not None:
-        from sellf import report
-
         report.check()
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,12 @@ from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, shown
 
 MOST_ROWS = 40
 """Rows in one picture; all of them are in the table behind it."""
+NOTHING = "\N{EM DASH}"
+"""What a table shows where there is no figure."""
+LARGEST = 2_900_000
+"""Bytes that a report may have."""
+POINTS = (10_000, 25, 12, 6)
+"""Points a line may have; fewer if the report would be larger than that."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +151,21 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the whole file; every name in it is escaped, and it loads nothing."""
-    template = _template()
+    text = ""
+    for most in POINTS:
+        text = _rendered(page, most)
+        if len(text.encode()) < LARGEST:
+            break
+    return text
+
+
+def _rendered(page: Page, most: int) -> str:
     from markupsafe import Markup
 
+    template = _template()
     charts: list[dict[str, Any]] = []
     sections = [
-        {"title": s.title, "blocks": [_prepared(block, charts) for block in s.blocks]}
+        {"title": s.title, "blocks": [_prepared(block, charts, most) for block in s.blocks]}
         for s in page.sections
     ]
     scripts = [asset("echarts.min.js"), asset("report.js")]
@@ -176,7 +191,7 @@ def in_script(content: Any) -> str:
 def said(value: Any) -> str:
     """Return a value as it stands in a table."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return "–"
+        return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
@@ -217,14 +232,16 @@ def _policy(scripts: list[str]) -> str:
     )
 
 
-def _prepared(block: Block, charts: list[dict[str, Any]]) -> Any:
+def _prepared(block: Block, charts: list[dict[str, Any]], most: int) -> Any:
     """Return what the template shows of a block; a chart leaves its figures in `charts`."""
     if isinstance(block, Pair):
-        return {"kind": "pair", "blocks": [_prepared(one, charts) for one in block.blocks]}
+        return {"kind": "pair", "blocks": [_prepared(one, charts, most) for one in block.blocks]}
     if not isinstance(block, Plot | Rows | Shares):
         return block
     from sellf.report import legend, svg
 
+    if isinstance(block, Plot):
+        block = block.thinner(most)
     place = len(charts)
     identity = f"chart-{place}"
     content = asdict(block) | {"kind": block.kind}
@@ -263,8 +280,6 @@ def _first(chart: Rows | Shares) -> tuple[Rows | Shares, list[int]]:
     def some(values: Any) -> Any:
         return None if values is None else [values[i] for i in kept]
 
-    from dataclasses import replace
-
     if isinstance(chart, Shares):
         parts = {name: some(values) for name, values in chart.parts.items()}
         return replace(chart, names=some(chart.names), parts=parts), kept
@@ -281,7 +296,7 @@ def _numeric(values: Sequence[Any]) -> bool:
 
 
 def _sortable(value: Any) -> Any:
-    return None if value is None or not math.isfinite(value) else value
+    return None if value is None or not math.isfinite(value) else f"{value:.7g}"
 
 
 def _rounded(content: Any) -> Any:

@@ -22,7 +22,7 @@ from sellf.report.charts import (
 )
 
 WIDTH = 760
-RIGHT, TOP, BOTTOM = 18, 30, 46
+RIGHT, TOP, BOTTOM = 26, 30, 46
 ROW = 26
 
 

@@ -13,7 +13,7 @@
   };
   const hollow = (marker) => marker === "ring" || marker === "cross";
   const figure = (v) =>
-    v === null || v === undefined ? "–"
+    v === null || v === undefined ? "—"
       : Math.abs(v) >= 1000 ? Math.round(v).toLocaleString("en-US")
       : Math.abs(v) >= 10 ? v.toFixed(1) : v.toFixed(3);
   const tick = (v) =>
@@ -41,7 +41,7 @@
     const rows = [...table.tBodies[0].rows];
     rows.sort((first, second) => {
       const a = value(first, column), b = value(second, column);
-      const known = (v) => (v === "–" ? 1 : 0);
+      const known = (v) => (v === "—" ? 1 : 0);
       if (known(a) || known(b)) return known(a) - known(b); // what is no figure comes last
       const order = typeof a === "number" && typeof b === "number"
         ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
@@ -110,7 +110,7 @@
   }
 
   function plot(chart, box) {
-    const lines = chart.series.some((s) => !s.points);
+    const lines = chart.series.every((s) => !s.points);
     const colour = (s) => css(`--c${s.place % 8}`);
     const series = [];
     chart.series.forEach((s, i) => {
@@ -146,20 +146,18 @@
       } else {
         series.push({ type: "line", name, data: points, z: 3, symbol: symbols[data.markers[s.style % data.markers.length]],
           showSymbol: points.length <= 15, symbolSize: 7, lineStyle: { color: colour(s), width: 2.2, type: dashes[s.style % 4] },
-          itemStyle: { color: colour(s) }, emphasis: { disabled: true } });
+          itemStyle: { color: colour(s) }, emphasis: { disabled: true }, silent: !lines });
       }
     });
     for (const line of chart.references) series.push(reference(line, line.axis === "x"));
     const names = chart.x_names;
     const x = axis("value", chart.x_label, chart.axes.x, { nameLocation: "middle", nameGap: 28, splitLine: { show: false } });
     if (names) {
-      x.interval = Math.max(1, Math.ceil(names.length * 80 / Math.max(box.clientWidth - 80, 80)));
-      x.min = -0.5; x.max = names.length - 0.5;
-      x.type = "category"; x.data = names; x.boundaryGap = true; delete x.min; delete x.max; delete x.interval;
+      x.type = "category"; x.data = names; x.boundaryGap = true; delete x.min; delete x.max;
       x.axisLabel.formatter = undefined; x.axisLabel.width = 90; x.axisLabel.overflow = "truncate";
     }
     return {
-      grid: { left: 62, right: 14, top: 32, bottom: 46, outerBoundsMode: "none" },
+      grid: { left: 62, right: 26, top: 32, bottom: 46, outerBoundsMode: "none" },
       xAxis: x,
       yAxis: axis("value", chart.y_label, chart.axes.y, { nameGap: 12, nameTextStyle: { color: css("--ink"), fontSize: 12, align: "left", padding: [0, 0, 0, -54] } }),
       legend: { show: false, data: chart.series.map((_, i) => String(i)) },
@@ -201,7 +199,7 @@
   function rowed(chart, box, pick) {
     const width = Math.min(30 + 6.6 * Math.max(...pick.map((i) => Math.min(chart.names[i].length, 28)), 4), 0.36 * box.clientWidth, 220);
     return {
-      grid: { left: width, right: 18, top: 30, bottom: 46, outerBoundsMode: "none" },
+      grid: { left: width, right: 26, top: 30, bottom: 46, outerBoundsMode: "none" },
       yAxis: axis("category", undefined, undefined, { inverse: true, data: pick.map((i) => chart.names[i]),
         axisLabel: { color: css("--soft"), fontSize: 12, interval: 0, width: width - 14, overflow: "truncate" } }),
       height: 26 * pick.length + 84,
@@ -233,9 +231,9 @@
       tooltip: { trigger: "axis", confine: true, axisPointer: { type: "shadow", axis: "y" }, formatter: (found) => {
         const items = Array.isArray(found) ? found : [found];
         if (!items.length) return "";
-        const i = pick[items[0].dataIndex !== undefined && items[0].axisIndex === undefined ? items[0].data[1] : items[0].data[1]];
+        const i = pick[items[0].data[1]];
         const lines = chart.marks.map((mark, m) => [mark.name, figure(mark.values[i]), box.swatches[String(m)]]);
-        if (chart.low) lines.unshift([chart.interval, chart.low[i] === null ? "–" : `${figure(chart.low[i])} to ${figure(chart.high[i])}`, box.swatches.interval]);
+        if (chart.low) lines.unshift([chart.interval, chart.low[i] === null ? "—" : `${figure(chart.low[i])} to ${figure(chart.high[i])}`, box.swatches.interval]);
         return tip(chart.names[i], lines);
       } },
       series,
