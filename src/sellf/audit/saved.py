@@ -10,7 +10,7 @@ from sellf.audit.verdict import Needed, say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.checks import one_of
-from sellf.fairness.notions import NOTIONS
+from sellf.fairness.notions import NOTIONS, Notion
 
 VERDICTS = ("fair", "unfair", "undetermined")
 
@@ -26,7 +26,9 @@ def read(path: Path) -> Audit | Audits:
     try:
         if "notion" in content:
             return _audit(content)
-        by_notion = {found.notion: found for found in map(_audit, content.values())}
+        by_notion: dict[Notion, Audit] = {
+            found.notion: found for found in map(_audit, content.values())
+        }
         if not by_notion:
             raise ValueError("it is empty")
         return Audits(by_notion)
