@@ -1,7 +1,7 @@
 """The report of runs: one by itself, or many compared."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -60,8 +60,11 @@ def page(deeds: Sequence[Deed], command: str) -> Page:
     return Page(
         title="Comparison of runs" if several else "A run",
         kicker=_kicker(deeds),
-        answer=sentences[0] if len(sentences) == 1 else f"{len(places)} comparisons.",
-        lead=[_explain(deeds)] if len(sentences) == 1 else [*sentences, _explain(deeds)],
+        answer=sentences[0][0] if len(places) == 1 else f"{len(places)} comparisons.",
+        lead=[
+            *(sentences[0][1:] if len(places) == 1 else [" ".join(some) for some in sentences]),
+            _explain(deeds),
+        ],
         tiles=tiles,
         callouts=callouts,
         sections=sections,
@@ -91,33 +94,36 @@ def parts_of(kinds: Sequence[Kind]) -> list[Section]:
     return sections
 
 
-def answer(kinds: Sequence[Kind]) -> str:
-    """Return what runs came to, in a sentence."""
+def answer(kinds: Sequence[Kind]) -> list[str]:
+    """Return what runs came to: the answer, and a sentence more if rewards tell another story."""
     done = [kind for kind in kinds if kind.done]
     first = kinds[0].deeds[0]
     if not done:
-        return f"{kinds[0].name} on {shown(first.world)} is not trained to the end yet."
+        return [f"{kinds[0].name} on {shown(first.world)} is not trained to the end yet."]
     omega = omega_of(kinds)
     fairest = min(done, key=lambda kind: kind.mean("true"))
     richest = max(done, key=lambda kind: kind.mean("reward"))
     gap, what = fairest.mean("true"), f"disparity in {first.notion}"
     within = "within" if gap <= omega else "above"
     if len(done) == 1:
-        return (
+        naive = f"Among the accepted alone the disparity is {fairest.mean('accepted'):.3f}"
+        imputed = f"; with predictions filled in, {fairest.mean('imputed'):.3f}"
+        return [
             f"{done[0].name} on {shown(first.world)} earns {fairest.mean('reward'):,.0f} with a "
-            f"true {what} of {gap:.3f}, {within} the tolerance of {omega:g}."
-        )
+            f"true {what} of {gap:.3f}, {within} the tolerance of {omega:g}.",
+            f"{naive}{imputed if fairest.imputes else ''}.",
+        ]
     if fairest is richest:
-        return (
+        return [
             f"On {shown(first.world)}, {fairest.name} has the smallest true {what}, {gap:.3f}, and "
             f"the largest reward, {fairest.mean('reward'):,.0f}, of {len(done)}."
-        )
-    return (
+        ]
+    return [
         f"On {shown(first.world)}, {fairest.name} has the smallest true {what}: {gap:.3f}, "
-        f"{within} the tolerance of {omega:g}. {richest.name} earns the most, "
-        f"{richest.mean('reward'):,.0f} against {fairest.mean('reward'):,.0f}, with a disparity of "
-        f"{richest.mean('true'):.3f}."
-    )
+        f"{within} the tolerance of {omega:g}.",
+        f"{richest.name} earns the most, {richest.mean('reward'):,.0f} against "
+        f"{fairest.mean('reward'):,.0f}, with a disparity of {richest.mean('true'):.3f}.",
+    ]
 
 
 def summary(kinds: Sequence[Kind]) -> Grid:
@@ -140,11 +146,8 @@ def summary(kinds: Sequence[Kind]) -> Grid:
             float(np.mean([d.evaluation.acceptances[:, i].mean() for d in k.done if d.evaluation]))
             for k in kinds
         ]
-    best = frozenset()
-    if len(kinds) > 1:
-        richest = int(np.argmax(columns["reward"]))
-        fairest = int(np.argmin(columns["true disparity"]))
-        best = frozenset({(richest, "reward"), (fairest, "true disparity")})
+    best = best_in(columns["reward"], "reward", max)
+    best |= best_in(columns["true disparity"], "true disparity", min)
     single = all(len(kind.done) == 1 for kind in kinds)
     over = "deployments" if single else "runs, or over deployments where there is one run"
     return Grid(
@@ -155,6 +158,17 @@ def summary(kinds: Sequence[Kind]) -> Grid:
         "hidden outcomes; accepted only: what most tools report.",
         best,
     )
+
+
+def best_in(
+    values: Sequence[float], name: str, choose: Callable[..., float]
+) -> frozenset[tuple[int, str]]:
+    """Return the best cells of a column, all of them if several are as good."""
+    known = [value for value in values if value == value]
+    if len(known) < 2:
+        return frozenset()
+    best = choose(known)
+    return frozenset((i, name) for i, value in enumerate(values) if value == best)
 
 
 def _tiles(kinds: Sequence[Kind]) -> list[tuple[str, str, str]]:

@@ -2,21 +2,14 @@
 
 from typing import Any
 
-from sellf.report.charts import Chart, Plot, Rows
+from sellf.report.charts import Chart, Plot, Rows, Series
 from sellf.report.svg import bar_swatch, swatch, tag
 
 
 def entries(chart: Chart) -> list[dict[str, Any]]:
     """Return the entries of a chart's legend; `key` names what a click on it shows or hides."""
     if isinstance(chart, Plot):
-        found = [
-            _entry(
-                str(i),
-                s.name,
-                swatch(s.place, None if s.points else s.style, s.marker if s.points else None),
-            )
-            for i, s in enumerate(chart.series)
-        ]
+        found = [_entry(str(i), s.name, _series(s)) for i, s in enumerate(chart.series)]
         if chart.spread:
             found.append(_entry(None, chart.spread, bar_swatch(7, faint=True)))
         return found
@@ -31,6 +24,12 @@ def entries(chart: Chart) -> list[dict[str, Any]]:
             found.append(_entry(None, chart.band[2], bar_swatch(2, faint=True)))
         return found
     return [_entry(str(k), name, _part(k)) for k, name in enumerate(chart.parts)]
+
+
+def _series(series: Series) -> Any:
+    if series.points:
+        return swatch(series.place, None, series.marker, 2.5 if series.small else 4.5)
+    return swatch(series.place, series.style, None)
 
 
 def _entry(key: str | None, name: str, picture: Any) -> dict[str, Any]:

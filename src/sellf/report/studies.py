@@ -8,7 +8,7 @@ import numpy as np
 from sellf.audit.origin import versions
 from sellf.report import curves
 from sellf.report.charts import Plot, Reference, Series, number, numbers, shown
-from sellf.report.compare import answer, settings_of, summary
+from sellf.report.compare import answer, best_in, settings_of, summary
 from sellf.report.deeds import Deed, from_record
 from sellf.report.kinds import Kind, kinds_of, omega_of, short
 from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Section, Words, render
@@ -49,8 +49,10 @@ def page(results: "Results", command: str = "") -> Page:
     return Page(
         title=f"Study: {shown(results.study)}",
         kicker=f"Study: {shown(results.study)}" + (", a first look only" if results.quick else ""),
-        answer=_together(by_place) if several else "".join(sentences) or "Nothing is finished yet.",
-        lead=sentences if several and len(sentences) <= 3 else [],
+        answer=_together(by_place)
+        if several
+        else (sentences[0][0] if sentences else "Nothing is finished yet."),
+        lead=[" ".join(some[0 if several else 1 :]) for some in sentences[:3]],
         tiles=_tiles(results, records),
         callouts=callouts,
         sections=[
@@ -205,18 +207,14 @@ def _table(cells: Sequence["Cell"], notion: str) -> Grid:
     best: set[tuple[int, str]] = set()
     for world in worlds:
         by_name = {cell.algorithm: _kinds([cell])[0] for cell in here if cell.world == world}
-        for what, label, choose in (
-            ("true", "disparity", np.nanargmin),
-            ("reward", "reward", np.nanargmax),
-        ):
+        for what, label, choose in (("true", "disparity", min), ("reward", "reward", max)):
             name = label if len(worlds) == 1 else f"{shown(world)}: {label}"
             means = [by_name[a].mean(what) if a in by_name else float("nan") for a in algorithms]
             columns[name] = means
             columns[f"± {name}"] = [
                 by_name[a].spread(what) if a in by_name else float("nan") for a in algorithms
             ]
-            if len(by_name) > 1:
-                best.add((int(choose(means)), name))
+            best |= best_in(means, name, choose)
     return Grid(
         columns,
         f"{notion.capitalize()}: true disparity and reward of the selected settings",

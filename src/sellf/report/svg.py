@@ -119,14 +119,14 @@ def drawn_mark(kind: Marker, x: float, y: float, place: int, r: float = 4.5) -> 
     return tag("path", d=mark(kind, x, y, r), class_=f"{'o' if open_ else 'f'}{place % COLOURS}")
 
 
-def swatch(place: int, style: int | None, marker: Marker | None) -> Markup:
+def swatch(place: int, style: int | None, marker: Marker | None, r: float = 4.5) -> Markup:
     """Return the small picture of a line or mark beside its name in a legend."""
     parts = []
     if style is not None:
         dash = DASHES[style % len(DASHES)] or None
         parts.append(tag("path", d="M1 7h26", class_=f"l{place % COLOURS}", stroke_dasharray=dash))
     if marker is not None:
-        parts.append(drawn_mark(marker, 14, 7, place))
+        parts.append(drawn_mark(marker, 14, 7, place, r))
     return tag("svg", *parts, viewBox="0 0 28 14", class_="swatch", aria_hidden="true")
 
 
@@ -270,7 +270,7 @@ def _parts(series: Series) -> list[list[int]]:
 
 
 def _left(names: Sequence[str]) -> float:
-    return min(28 + 6.6 * max(map(len, map(shortened, names)), default=4), 220.0)
+    return min(32 + 6.6 * max(map(len, map(shortened, names)), default=4), 220.0)
 
 
 def _rows(chart: Rows) -> tuple[list[Markup], float]:
@@ -283,7 +283,7 @@ def _rows(chart: Rows) -> tuple[list[Markup], float]:
     body += _across(x, TOP, bottom)
     for i, name in enumerate(chart.names):
         middle = TOP + ROW * (i + 0.5) + 3
-        body.append(_text(left - 10, middle + 4, shortened(name), "end"))
+        body.append(_text(left - 14, middle + 4, shortened(name), "end"))
         low, high = (chart.low[i], chart.high[i]) if chart.low and chart.high else (None, None)
         if low is not None and high is not None:
             width = max(x(high) - x(low), 2.0)
@@ -306,7 +306,7 @@ def _shares(chart: Shares) -> tuple[list[Markup], float]:
     body = list(_across(x, TOP, bottom))
     for i, name in enumerate(chart.names):
         middle = TOP + ROW * (i + 0.5) + 3
-        body.append(_text(left - 10, middle + 4, shortened(name), "end"))
+        body.append(_text(left - 14, middle + 4, shortened(name), "end"))
         start = 0.0
         for place, values in enumerate(chart.parts.values()):
             share = values[i] or 0.0

@@ -103,7 +103,7 @@
       return { type: "group", children: [
         { type: "line", shape, style: { stroke: css("--ink"), lineDash: [5, 4], lineWidth: 1.5 } },
         { type: "text", x: upright ? at + (late ? -5 : 5) : box.x + box.width - 4, y: upright ? box.y - 18 : at - 17, style: {
-          text: line.label, fill: css("--ink"), fontSize: 12, align: late || !upright ? "right" : "left", verticalAlign: "top",
+          text: line.label, fill: css("--ink"), stroke: css("--paper"), lineWidth: 3, font: `12px ${getComputedStyle(document.body).fontFamily}`, align: late || !upright ? "right" : "left", verticalAlign: "top",
         } },
       ] };
     }, false);
@@ -201,7 +201,7 @@
     return {
       grid: { left: width, right: 26, top: 30, bottom: 46, outerBoundsMode: "none" },
       yAxis: axis("category", undefined, undefined, { inverse: true, data: pick.map((i) => chart.names[i]),
-        axisLabel: { color: css("--soft"), fontSize: 12, interval: 0, width: width - 14, overflow: "truncate" } }),
+        axisLabel: { color: css("--soft"), fontSize: 12, interval: 0, margin: 14, width: width - 18, overflow: "truncate" } }),
       height: 26 * pick.length + 84,
     };
   }
