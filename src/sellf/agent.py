@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 from sellf import files
 from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
+from sellf.compiling import compiled
 from sellf.envs import saving
 from sellf.envs.world import SMALL, Chances, World
 from sellf.envs.worlds import WORLDS, make_world
@@ -96,18 +97,17 @@ class Agent:
 
         Without a predictor the latter is 0 everywhere, as in a decision window.
         """
-        accept = policy_of(self.hooks, self.world, self.parameters)
-        predict = predictor_of(self.hooks, self.world, self.predictor)
+        run = _tables(self.hooks)
         profiles = jnp.arange(self.world.profiles)
         # Piece by piece: a large world does not fit through a network at once.
-        pieces = [profiles[i : i + SMALL] for i in range(0, len(profiles), SMALL)]
-        chances = [
-            np.concatenate([np.asarray(chance(piece)) for piece in pieces])
-            if chance is not None
-            else np.zeros(len(profiles), np.float32)
-            for chance in (accept, predict)
+        pieces = [
+            run(self.world, self.parameters, self.predictor, profiles[start : start + SMALL])
+            for start in range(0, len(profiles), SMALL)
         ]
-        return chances[0], chances[1]
+        accept, predict = (
+            np.concatenate(list(map(np.asarray, part))) for part in zip(*pieces, strict=True)
+        )
+        return accept, predict
 
     def _inputs(self, features: Any, group: Any) -> Array:
         groups = self.world.groups
@@ -200,6 +200,18 @@ def load_world(path: Path, config: dict[str, Any]) -> World:
 def _named(world: str, settings: str) -> World:
     """Return a world by name, the same when asked again: many runs share one."""
     return make_world(world, **json.loads(settings))
+
+
+@lru_cache(maxsize=64)
+def _tables(hooks: Algorithm) -> Any:
+    """Return a compiled function: what an agent of this algorithm makes of some profiles."""
+
+    def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
+        predict = predictor_of(hooks, world, predictor)
+        guess = jnp.zeros(profile.shape) if predict is None else predict(profile)
+        return policy_of(hooks, world, parameters)(profile), guess
+
+    return compiled(run)
 
 
 def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:

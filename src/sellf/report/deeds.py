@@ -140,10 +140,11 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     columns = {}
     for name in names:
         known = next(row[name] for row in rows if name in row)
-        nothing = np.full(np.shape(known), np.nan)
-        values = [np.asarray(row.get(name, nothing), float) for row in rows]
-        if all(value.shape == nothing.shape for value in values):
-            columns[name] = np.stack(values)
+        nothing = np.full(np.shape(known), np.nan).tolist()
+        try:
+            columns[name] = np.array([row.get(name, nothing) for row in rows], float)
+        except (TypeError, ValueError):
+            continue  # no number, or of several shapes
     return columns
 
 
@@ -192,7 +193,8 @@ def _deploy(
 
     agents = [load(folder) for folder in folders]
     deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // len(agents)))
-    say(f"Deploying {len(agents)} agents to {deployments} new populations each.")
+    many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
+    say(f"{many} will be deployed to {deployments} new populations.")
     policies = [policy_picture(agent.world, agent.by_profile()[0]) for agent in agents]
     return evaluate_all(agents, deployments), policies
 
