@@ -42,7 +42,7 @@ def photograph(driver: Any, path: Path, width: int) -> Image.Image:
     options = {"format": "png", "captureBeyondViewport": True, "clip": part}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", options)
     image = Image.open(io.BytesIO(base64.b64decode(taken["data"]))).convert("RGB")
-    return image.quantize(64)
+    return image.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
 
 
 def _browser() -> Any:
