@@ -2,7 +2,6 @@
 
 import importlib.util
 from abc import ABC, abstractmethod
-from html import escape
 from typing import Any
 
 MOST_ROWS = 50
@@ -51,6 +50,8 @@ class Table(ABC):
 
     def _repr_html_(self) -> str:
         """Return the result for notebooks: its title and its first rows, every name escaped."""
+        from html import escape
+
         columns = self._table()
         rows = list(zip(*columns.values(), strict=True))
         head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in columns)
