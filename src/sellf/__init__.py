@@ -8,7 +8,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from sellf import errors
+from sellf import errors, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.fairness import (
     Certificate,
@@ -101,6 +101,7 @@ __all__ = [
     "make_world",
     "renyi",
     "renyi_population",
+    "report",
     "self_normalised_mean",
     "train",
     "world_from_frame",

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from jaxtyping import Array, Float
 from sellf import files
 from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
+from sellf.compiling import compiled
 from sellf.envs import saving
-from sellf.envs.world import Chances, World
+from sellf.envs.world import SMALL, Chances, World
 from sellf.envs.worlds import WORLDS, make_world
 from sellf.errors import InputError
 from sellf.fairness import Notion
@@ -103,6 +104,23 @@ class Agent:
         outputs = networks.run((self.hooks.predictor,), jnp.asarray(self.predictor), x)
         return np.asarray(jax.nn.sigmoid(outputs[0]))
 
+    def by_profile(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the chance of acceptance and the predicted chance of a good label, by profile.
+
+        Without a predictor the latter is 0 everywhere, as in a decision window.
+        """
+        run = _tables(self.hooks)
+        profiles = jnp.arange(self.world.profiles)
+        # Piece by piece: a large world does not fit through a network at once.
+        pieces = [
+            run(self.world, self.parameters, self.predictor, profiles[start : start + SMALL])
+            for start in range(0, len(profiles), SMALL)
+        ]
+        accept, predict = (
+            np.concatenate(list(map(np.asarray, part))) for part in zip(*pieces, strict=True)
+        )
+        return accept, predict
+
     def _inputs(self, features: Any, group: Any) -> Array:
         groups = self.world.groups
         numbers = np.asarray(features, np.float32)
@@ -186,8 +204,26 @@ def load(path: str | Path) -> Agent:
 def load_world(path: Path, config: dict[str, Any]) -> World:
     """Make a saved agent's or run's world again: by name, or from the tables beside it."""
     if config["world"] in WORLDS:
-        return make_world(config["world"], **config["world_settings"])
+        return _named(config["world"], json.dumps(config["world_settings"]))
     return saving.restore(config["world_rules"], files.read_tensors(path / "world.safetensors"))
+
+
+@lru_cache(maxsize=8)
+def _named(world: str, settings: str) -> World:
+    """Return a world by name, the same when asked again: many runs share one."""
+    return make_world(world, **json.loads(settings))
+
+
+@lru_cache(maxsize=64)
+def _tables(hooks: Algorithm) -> Any:
+    """Return a compiled function: what an agent of this algorithm makes of some profiles."""
+
+    def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
+        predict = predictor_of(hooks, world, predictor)
+        guess = jnp.zeros(profile.shape) if predict is None else predict(profile)
+        return policy_of(hooks, world, parameters)(profile), guess
+
+    return compiled(run)
 
 
 def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:

@@ -1,6 +1,6 @@
 """Deployments of a trained agent, and what they show over time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from jaxtyping import Array, Key
 
 from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.seen import disparities
-from sellf.compiling import compiled
+from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
 from sellf.envs.rollout import renewed, replay
 from sellf.envs.world import Chances, World
@@ -140,6 +140,39 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
     run = program(agent.hooks, agent.notion)
     raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
     return _summarise(agent.world, agent.notion, raw)
+
+
+def evaluate_all(
+    agents: Sequence["Agent"], deployments: int = 10, seed: int = 0
+) -> list[Evaluation]:
+    """Deploy many agents as `evaluate` does each; one program serves all of a world and notion.
+
+    Args:
+        agents: of any algorithms, worlds and notions.
+        deployments: how many new populations, the same for all agents.
+        seed: of the deployments.
+    """
+    deployments = int(number("deployments", deployments, low=1))
+    use_cache()
+    keys = jax.random.split(jax.random.key(seed), deployments)
+    results = []
+    for agent in agents:
+        accept, predict = agent.by_profile()
+        run = tabular(agent.notion)
+        each = [run(agent.world, accept, predict, key) for key in keys]
+        raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+        results.append(_summarise(agent.world, agent.notion, raw))
+    return results
+
+
+@lru_cache(maxsize=8)
+def tabular(notion: Notion) -> Any:
+    """Return one compiled deployment of any policy and predictor that are given as tables."""
+
+    def run(world: World, accept: Array, predict: Array, key: Array) -> dict[str, Array]:
+        return deploy(world, notion, lambda x: accept[x], lambda x: predict[x], key)
+
+    return compiled(run)
 
 
 @lru_cache(maxsize=64)

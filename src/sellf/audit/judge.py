@@ -9,7 +9,8 @@ from sellf.audit.certificate import certificate
 from sellf.audit.estimate import Views, views
 from sellf.audit.evidence import Evidence
 from sellf.audit.exact import Interval
-from sellf.audit.result import Audit, Doubt, GroupFigures
+from sellf.audit.result import Audit, Doubt, GroupFigures, Overlap
+from sellf.audit.scores import BINS
 from sellf.audit.sensitivity import LARGEST, LEVELS, shift
 from sellf.audit.verdict import Ends, Known, absolute, decide, difference, needed
 from sellf.fairness.notions import Notion, spread
@@ -105,6 +106,7 @@ def judge(
         else None,
         assumptions=tuple(_assumed(notion, evidence, anytime)),
         warnings=evidence.warnings,
+        overlap=_overlap(evidence) if known and not trusted else None,
     )
 
 
@@ -188,6 +190,21 @@ def _doubts(
             (middle, high) if at(float(np.exp(middle))).verdict == verdict else (low, middle)
         )
     return doubts, float(np.exp(high))
+
+
+def _overlap(evidence: Evidence) -> Overlap:
+    """Return how many people of each group are in which tenth of the propensity."""
+
+    def by_tenth(values: Any) -> Any:
+        return values.reshape(len(values), BINS + 1, BINS + 1).sum(axis=-1)[:, :BINS]
+
+    weak = by_tenth(evidence.sums.weak)
+    people = by_tenth(evidence.sums.people) - weak
+    return Overlap(
+        evidence.overlap,
+        {name: tuple(map(int, people[i])) for i, name in enumerate(evidence.names)},
+        {name: int(weak[i].sum()) for i, name in enumerate(evidence.names)},
+    )
 
 
 def _slope(notion: Notion, evidence: Evidence, seen: Views) -> Any:

@@ -4,34 +4,84 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sellf.audit.result import Audit
+    from sellf.audit.result import Audit, Audits
+
+MOST_DRAWN = 60
+"""Groups in one picture; of more, those at both ends."""
 
 
 def draw(audit: "Audit") -> Any:
     """Return a matplotlib figure: one line a group, its interval, the naive and imputed figures."""
+    from sellf.audit.verdict import say
+
+    names = list(audit.by_group)
+    if len(names) > MOST_DRAWN:
+        names.sort(key=lambda name: audit.by_group[name].value)
+        names = [*names[: MOST_DRAWN // 2], *names[-(MOST_DRAWN // 2) :]]
+    groups = [audit.by_group[name] for name in names]
+    axes = _axes(
+        [say(name) for name in names],
+        [(g.low, g.high) for g in groups],
+        {
+            "ours": [g.value for g in groups],
+            "imputed": [g.imputed for g in groups],
+            "accepted only": [g.naive for g in groups],
+        },
+        f"{1 - audit.delta:.0%} interval",
+    )
+    if audit.truth is not None:
+        true = [audit.truth[name] for name in names]
+        axes.plot(true, range(len(names)), "k|", ms=16, label="true")
+    axes.set_xlim(-0.02, 1.02)
+    axes.set_xlabel(audit.notion)
+    left_out = len(audit.by_group) - len(names)
+    some = f" ({left_out} groups in between left out)" if left_out else ""
+    axes.set_title(f"{audit.verdict} at tolerance {audit.omega:g}{some}", loc="left")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    return axes.figure
+
+
+def draw_notions(audits: "Audits") -> Any:
+    """Return a matplotlib figure: one line a notion, its disparity and what is tolerated."""
+    found = list(audits.by_notion.values())
+    axes = _axes(
+        [f"{audit.notion}: {audit.verdict}" for audit in found],
+        [(audit.difference.low, audit.difference.high) for audit in found],
+        {
+            "ours": [audit.difference.value for audit in found],
+            "imputed": [audit.imputed for audit in found],
+            "accepted only": [audit.naive for audit in found],
+        },
+        f"{1 - found[0].delta:.0%} interval",
+    )
+    axes.axvline(found[0].omega, color="k", ls="--", lw=1, label=f"tolerance {found[0].omega:g}")
+    axes.set_xlim(left=-0.01)
+    axes.set_xlabel("disparity")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    return axes.figure
+
+
+def _axes(
+    names: list[str],
+    spans: list[tuple[float, float]],
+    marks: dict[str, list[float]],
+    interval: str,
+) -> Any:
+    """Return matplotlib axes with one line a name: its interval and its marks."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.")
     from matplotlib.figure import Figure
 
-    from sellf.audit.verdict import say
-
-    groups = list(audit.by_group.values())
-    places = range(len(groups))
-    figure = Figure(figsize=(7, 1.4 + 0.45 * len(groups)), layout="constrained")
+    places = range(len(names))
+    figure = Figure(figsize=(7, 1.4 + 0.45 * len(names)), layout="constrained")
     axes = figure.subplots()
-    axes.hlines(
-        places, [g.low for g in groups], [g.high for g in groups], linewidth=6, alpha=0.4,
-        label=f"{1 - audit.delta:.0%} interval",
-    )  # fmt: skip
-    axes.plot([g.value for g in groups], places, "o", label="ours")
-    axes.plot([g.imputed for g in groups], places, "d", fillstyle="none", label="imputed")
-    axes.plot([g.naive for g in groups], places, "x", label="accepted only")
-    if audit.truth is not None:
-        axes.plot([audit.truth[name] for name in audit.by_group], places, "k|", ms=16, label="true")
-    axes.set_yticks(list(places), [say(name) for name in audit.by_group])
-    axes.set_ylim(len(groups) - 0.5, -0.5)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_xlabel(audit.notion)
-    axes.set_title(f"{audit.verdict} at tolerance {audit.omega:g}", loc="left")
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    return figure
+    lows, highs = zip(*spans, strict=True)
+    axes.hlines(places, lows, highs, linewidth=6, alpha=0.4, label=interval)
+    styles = {"ours": "o", "imputed": "d", "accepted only": "x"}
+    for name, values in marks.items():
+        fill = "none" if name == "imputed" else "full"
+        axes.plot(values, places, styles[name], fillstyle=fill, label=name)
+    # A name is text: a dollar sign in it begins no formula.
+    axes.set_yticks(list(places), names, parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    return axes

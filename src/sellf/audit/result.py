@@ -1,7 +1,7 @@
 """What an audit found: it prints itself, turns into a frame, JSON or a picture."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,33 @@ class GroupFigures(NamedTuple):
     unidentified: float
     """The part of the width that more rows like these would not remove."""
     method: str
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What an audit was made of, and how."""
+
+    command: str
+    """To type for the same audit."""
+    columns: dict[str, str]
+    """The columns that were used, and as what."""
+    rows: int
+    fingerprint: str | None
+    """A SHA-256 in hexadecimal; None for a log that stayed in its engine."""
+    fingerprint_of: str
+    """What it was taken of, or why there is none."""
+    versions: dict[str, str]
+
+
+class Overlap(NamedTuple):
+    """How likely people of each group were to be accepted, which says how much is known of them."""
+
+    level: float
+    """Below this propensity nothing is concluded from the accepted about the rejected."""
+    by_group: dict[Any, tuple[int, ...]]
+    """How many people there are in each tenth of the propensity's range, those below left out."""
+    below: dict[Any, int]
+    """How many people there are below."""
 
 
 class Doubt(NamedTuple):
@@ -94,6 +121,10 @@ class Audit(Table):
     periods: tuple[Period, ...] = ()
     truth: dict[Any, float] | None = None
     """The known utilities, where the log was simulated."""
+    overlap: Overlap | None = None
+    """None where no propensities are known, or none are needed."""
+    origin: Origin | None = None
+    """What to type to get this again, on which data."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
@@ -182,6 +213,7 @@ class Audit(Table):
                 "imputed": _number(self.certificate.imputed),
                 "bias": _number(self.certificate.bias),
                 "limit": _number(self.certificate.limit),
+                "v": _number(self.certificate.v),
                 "share_by_group": {
                     say(name): _number(share)
                     for name, share in zip(
@@ -195,6 +227,14 @@ class Audit(Table):
             "truth": None
             if self.truth is None
             else {say(name): value for name, value in self.truth.items()},
+            "overlap": None
+            if self.overlap is None
+            else {
+                "level": self.overlap.level,
+                "by_group": {say(name): list(n) for name, n in self.overlap.by_group.items()},
+                "below": {say(name): n for name, n in self.overlap.below.items()},
+            },
+            "origin": None if self.origin is None else asdict(self.origin),
         }
 
     def to_json(self) -> str:
@@ -243,6 +283,12 @@ class Audits(Table):
     def to_json(self) -> str:
         """Return every figure as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def plot(self) -> Any:
+        """Draw each notion's interval beside the naive and the imputed figure; needs matplotlib."""
+        from sellf.audit.picture import draw_notions
+
+        return draw_notions(self)
 
 
 def _name(name: Any) -> Any:

@@ -94,6 +94,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     from sellf.audit.aipw import MODELS
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
+    from sellf.audit.origin import trace
     from sellf.audit.periods import PERIODS, by_period, in_order
     from sellf.audit.sources import open_log
 
@@ -119,6 +120,8 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     if by is not None:
         one_of("by", by, PERIODS)
     source = open_log(log, columns)
+    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
+    origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
     if by is not None or (anytime and columns.time is not None):
         source = in_order(source, columns)
     how = {"overlap": overlap, "model": options["model"]}
@@ -129,7 +132,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
         if by is not None:
             periods = by_period(notion, evidence, source, by, omega=omega, delta=delta)
             found = replace(found, periods=periods)
-        result[notion] = found
+        result[notion] = replace(found, origin=origin)
     return result
 
 

@@ -31,14 +31,14 @@ def report(audit: "Audit", table: str) -> str:
     if audit.sensitivity:
         parts += ["", *_doubts(audit)]
     if audit.certificate is not None:
-        parts += ["", _certificate(audit.certificate)]
+        parts += ["", certificate_in_words(audit.certificate)]
     parts += ["", "Assumed:", *(f"- {line}" for line in audit.assumptions)]
     if audit.warnings:
         parts += ["", "Look at this:", *(f"- {line}" for line in audit.warnings)]
     return "\n".join(parts)
 
 
-def _certificate(found: "Certificate") -> str:
+def certificate_in_words(found: "Certificate") -> str:
     """Say what the observable conditions come to."""
     bias = f"at most {found.bias:.3f}" if found.bias < float("inf") else "unbounded"
     limit = max(found.limit, 0.0)

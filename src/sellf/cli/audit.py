@@ -4,9 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sellf import files
+from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
-from sellf.audit.page import page
 from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS, Notion
 
@@ -22,10 +21,12 @@ def show(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
+    if html is not None:
+        report.check()
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)
     if html is not None:
-        files.write(html, page(result).encode())
+        files.write(html, report.audit(result).encode())
     if json:
         print(result.to_json())
     elif isinstance(result, Audits):
@@ -49,6 +50,7 @@ def _notion(name: str) -> Notion:
 
 
 def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
+    from sellf.audit.origin import command
     from sellf.cli.lending_log import example, truth
 
     columns = {
@@ -60,9 +62,16 @@ def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
     }
     true = truth()
     result = _audit(example(), notion, {**options, **columns})
+    asked = {name: options[name] for name in ("omega", "delta") if options[name] != 0.05}
+    how = command("--example", {"notion": notion, **asked})
+
+    def known(audit: Audit) -> Audit:
+        origin = replace(audit.origin, command=how) if audit.origin else None
+        return replace(audit, truth=true[audit.notion], origin=origin)
+
     if isinstance(result, Audit):
-        return replace(result, truth=true[result.notion])
-    known: dict[Notion, Audit] = {}
+        return known(result)
+    by_notion: dict[Notion, Audit] = {}
     for name in NOTIONS:
-        known[name] = replace(result[name], truth=true[name])
-    return Audits(known)
+        by_notion[name] = known(result[name])
+    return Audits(by_notion)

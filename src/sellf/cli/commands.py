@@ -83,7 +83,7 @@ def audit(
         drop_missing: leave out accepted people without an outcome.
         example: audit a simulated lending log whose truth is known.
         json: print every figure as JSON.
-        html: write a page with the answer, the picture and the figures into this file.
+        html: write a report to send into this file: one page that works offline.
     """
     from sellf.cli.audit import show
 
@@ -227,11 +227,27 @@ def study(
         raise SystemExit(code)
 
 
+def report(
+    paths: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH")] = (),
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = Path("report.html"),
+) -> None:
+    """Write a report to send: one HTML file that works offline.
+
+    Args:
+        paths: the JSON of an audit (`sellf audit ... --json`), or the folders of runs to compare.
+        out: the file to write.
+    """
+    from sellf.cli.report import write
+
+    write(list(paths), out)
+
+
 COMMANDS = {
     "audit": audit,
     "demo": demo,
     "evaluate": evaluate,
     "study": study,
+    "report": report,
     "train": train,
     "worlds": worlds,
 }

@@ -4,6 +4,9 @@ import importlib.util
 from abc import ABC, abstractmethod
 from typing import Any
 
+MOST_ROWS = 50
+"""Rows that a notebook shows; `to_frame` has all of them."""
+
 
 class Table(ABC):
     """A result made of rows; a subclass says its title and its columns."""
@@ -44,6 +47,24 @@ class Table(ABC):
             "  ".join([name.ljust(width), *row]) for name, *row in zip(names, *figures, strict=True)
         ]
         return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the result for notebooks: its title and its first rows, every name escaped."""
+        from html import escape
+
+        columns = self._table()
+        rows = list(zip(*columns.values(), strict=True))
+        head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
+            for row in rows[:MOST_ROWS]
+        )
+        left = len(rows) - MOST_ROWS
+        more = f"<p>{left:,} more rows: see <code>to_frame()</code>.</p>" if left > 0 else ""
+        return (
+            f"<p><strong>{escape(self._title())}</strong></p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        )
 
 
 def _cell(value: Any) -> str:

@@ -1,0 +1,112 @@
+"""Where an audit comes from: what to type to get it again, on which data, with which versions."""
+
+import hashlib
+import platform
+import shlex
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sellf.audit.columns import Columns
+from sellf.audit.result import Origin
+from sellf.audit.rows import Rows
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "duckdb", "narwhals")
+"""Whose versions may matter to an audit's figures."""
+
+
+def trace(
+    log: Any,
+    source: Any,
+    columns: Columns,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+) -> Origin:
+    """Return where an audit of a log comes from.
+
+    Args:
+        log: as it was given.
+        source: the log, opened.
+        columns: what its columns mean.
+        options: all that was asked for, the notion too.
+        defaults: what need not be said.
+    """
+    named = {k: v for k, v in options.items() if k not in defaults or v != defaults[k]}
+    fingerprint, of = _fingerprint(log, source)
+    return Origin(
+        command=command(log, named),
+        columns=columns.named(),
+        rows=len(source.codes) if isinstance(source, Rows) else source.count,
+        fingerprint=fingerprint,
+        fingerprint_of=of,
+        versions=versions(PACKAGES),
+    )
+
+
+def command(log: Any, options: Mapping[str, Any]) -> str:
+    """Return what to type: a command for a file, a line of Python for a frame."""
+    if not isinstance(log, str | Path):
+        said = "".join(f", {name}={_quoted(value)}" for name, value in options.items())
+        function = "audit_all" if options.get("notion") == "all" else "audit"
+        return f"sellf.{function}(log{said.replace(', notion=' + repr('all'), '')})"
+    words = ["sellf", "audit", str(log)]
+    for name, value in options.items():
+        flag = "--" + name.rstrip("s" if name == "features" else "").replace("_", "-")
+        if isinstance(value, bool):
+            words += [flag] if value else []
+        else:
+            several = value if isinstance(value, list | tuple) else [value]
+            words += [word for item in several for word in (flag, str(item))]
+    return shlex.join(words)
+
+
+def versions(packages: tuple[str, ...]) -> dict[str, str]:
+    """Return the version of Python, of sellf and of those packages that are installed."""
+    from sellf import __version__
+
+    found = {"sellf": __version__, "Python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _quoted(value: Any) -> str:
+    return repr(list(value) if isinstance(value, tuple) else value)
+
+
+def _fingerprint(log: Any, source: Any) -> tuple[str | None, str]:
+    if isinstance(log, str | Path):
+        path = Path(log)
+        paths = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+        total = hashlib.sha256()
+        for one in paths:
+            with one.open("rb") as file:
+                while piece := file.read(1 << 20):
+                    total.update(piece)
+        several = f"the {len(paths)} files {path.name}, one after the other"
+        return total.hexdigest(), f"the file {path.name}" if len(paths) == 1 else several
+    if isinstance(source, Rows):
+        return of_rows(source), "the columns used, in the order of the rows"
+    return None, "none was taken: the log stayed in its engine"
+
+
+def of_rows(rows: Rows) -> str:
+    """Return the fingerprint of a log in memory: of what was read from it, row by row."""
+    total = hashlib.sha256(repr(list(map(str, rows.names))).encode("utf-8", "surrogatepass"))
+    parts = {"group": rows.codes.astype("<i8"), **rows.person._asdict(), "time": rows.time}
+    for name, values in (parts | (rows.features or {})).items():
+        if values is None:
+            continue
+        total.update(f"\0{name}\0".encode("utf-8", "surrogatepass"))
+        plain = np.asarray(values)
+        if plain.dtype.kind in "iufbM":
+            total.update(np.ascontiguousarray(plain).tobytes())
+        else:
+            total.update("\0".join(map(str, plain.tolist())).encode("utf-8", "surrogatepass"))
+    return total.hexdigest()

@@ -1,0 +1,310 @@
+"""One self-contained HTML file: the answer, the picture, the numbers, the rest."""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from sellf import __version__
+from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, shown
+
+MOST_ROWS = 40
+"""Rows in one picture; all of them are in the table behind it."""
+NOTHING = "\N{EM DASH}"
+"""What a table shows where there is no figure."""
+LARGEST = 2_900_000
+"""Bytes that a report may have."""
+POINTS = (10_000, 25, 12, 6)
+"""Points a line may have; fewer if the report would be larger than that."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table."""
+
+    columns: Mapping[str, Sequence[Any]]
+    caption: str
+    note: str = ""
+    best: frozenset[tuple[int, str]] = frozenset()
+    """Cells to mark, by row and column."""
+
+    kind = "grid"
+
+    @property
+    def heads(self) -> list[tuple[str, bool]]:
+        """The columns' names, and whether they hold numbers."""
+        return [(shown(name) if name else "", _numeric(v)) for name, v in self.columns.items()]
+
+    @property
+    def rows(self) -> list[list[dict[str, Any]]]:
+        """The cells, by row."""
+        numeric = [number for _, number in self.heads]
+        names = list(self.columns)
+        return [
+            [
+                {
+                    "text": said(value),
+                    "numeric": is_number,
+                    "value": _sortable(value) if is_number else None,
+                    "best": (i, name) in self.best,
+                }
+                for name, value, is_number in zip(names, row, numeric, strict=True)
+            ]
+            for i, row in enumerate(zip(*self.columns.values(), strict=True))
+        ]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A paragraph."""
+
+    text: str
+    kind = "words"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading within a section."""
+
+    text: str
+    kind = "heading"
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    items: Sequence[str]
+    kind = "items"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and what they stand for."""
+
+    facts: Sequence[tuple[str, str]]
+    kind = "facts"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Something to type."""
+
+    text: str
+    kind = "code"
+
+
+@dataclass(frozen=True)
+class Callout:
+    """Something not to be overlooked."""
+
+    title: str
+    lines: Sequence[str]
+    kind = "callout"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Charts side by side, where there is room."""
+
+    blocks: Sequence[Chart]
+    kind = "pair"
+
+
+Block = Grid | Words | Heading | Items | Facts | Code | Callout | Pair | Chart
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that a report says."""
+
+    title: str
+    kicker: str
+    """What kind of report this is."""
+    answer: str
+    """The answer in a sentence."""
+    sections: Sequence[Section]
+    lead: Sequence[str] = ()
+    """What belongs to the answer."""
+    tiles: Sequence[tuple[str, str, str]] = ()
+    """Figures at a glance: a name, a figure, a remark."""
+    callouts: Sequence[Callout] = ()
+    verdict: str = ""
+    badge: str = ""
+    """The verdict as one reads it."""
+    date: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def render(page: Page) -> str:
+    """Return the whole file; every name in it is escaped, and it loads nothing."""
+    text = ""
+    for most in POINTS:
+        text = _rendered(page, most)
+        if len(text.encode()) < LARGEST:
+            break
+    return text
+
+
+def _rendered(page: Page, most: int) -> str:
+    from markupsafe import Markup
+
+    template = _template()
+    charts: list[dict[str, Any]] = []
+    sections = [
+        {"title": s.title, "blocks": [_prepared(block, charts, most) for block in s.blocks]}
+        for s in page.sections
+    ]
+    scripts = [asset("echarts.min.js"), asset("report.js")]
+    return template.render(
+        page={**{k: getattr(page, k) for k in page.__dataclass_fields__}, "sections": sections},
+        css=Markup(asset("report.css")),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
+        data=Markup(in_script({"charts": charts, "markers": MARKERS})),
+        version=__version__,
+        date=f"{page.date:%Y-%m-%d}",
+    )
+
+
+def in_script(content: Any) -> str:
+    """Return JSON that is safe between script tags: it holds no markup and no odd line ends."""
+    text = json.dumps(_rounded(content), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def said(value: Any) -> str:
+    """Return a value as it stands in a table."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        if abs(value) >= 1000:
+            return f"{value:,.0f}"
+        return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+    return shown(value)
+
+
+@cache
+def asset(name: str) -> str:
+    """Return a file that pages are made of."""
+    return (files("sellf.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Any:
+    from sellf.report import check
+
+    check()
+    from jinja2 import Environment
+
+    environment = Environment(autoescape=True, trim_blocks=False)
+    return environment.from_string(asset("page.html.j2"))
+
+
+def _policy(scripts: list[str]) -> str:
+    """Return which scripts a browser may run: ours, whatever else may have got into the page."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
+    )
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _prepared(block: Block, charts: list[dict[str, Any]], most: int) -> Any:
+    """Return what the template shows of a block; a chart leaves its figures in `charts`."""
+    if isinstance(block, Pair):
+        return {"kind": "pair", "blocks": [_prepared(one, charts, most) for one in block.blocks]}
+    if not isinstance(block, Plot | Rows | Shares):
+        return block
+    from sellf.report import legend, svg
+
+    if isinstance(block, Plot):
+        block = block.thinner(most)
+    place = len(charts)
+    identity = f"chart-{place}"
+    content = asdict(block) | {"kind": block.kind}
+    still, first = block, []
+    if isinstance(block, Rows | Shares):
+        still, first = _first(block)
+        content["first"] = first
+    if isinstance(block, Plot | Rows):
+        content["axes"] = svg.axes(block)
+    charts.append(content)
+    more = ""
+    if first:
+        more = (
+            f" {len(first)} of {len(block.names)} are drawn, those at both ends; the table has all."  # pyright: ignore
+        )
+    return {
+        "kind": "figure",
+        "identity": identity,
+        "place": place,
+        "title": block.title,
+        "text": block.text + more,
+        "legend": legend.entries(block),
+        "svg": svg.draw(still, identity),
+        "grid": Grid(block.columns(), f"Figures of “{block.title}”"),
+    }
+
+
+def _first(chart: Rows | Shares) -> tuple[Rows | Shares, list[int]]:
+    """Return a chart with at most so many rows, from both ends, and which rows those are."""
+    count = len(chart.names)
+    if count <= MOST_ROWS:
+        return chart, []
+    half = MOST_ROWS // 2
+    kept = [*range(half), *range(count - half, count)]
+
+    def some(values: Any) -> Any:
+        return None if values is None else [values[i] for i in kept]
+
+    if isinstance(chart, Shares):
+        parts = {name: some(values) for name, values in chart.parts.items()}
+        return replace(chart, names=some(chart.names), parts=parts), kept
+    marks = [replace(mark, values=some(mark.values)) for mark in chart.marks]
+    ends = {"low": some(chart.low), "high": some(chart.high)}
+    return replace(chart, names=some(chart.names), marks=marks, **ends), kept
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    known = [v for v in values if v is not None]
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in known) and bool(
+        known
+    )
+
+
+def _sortable(value: Any) -> Any:
+    return None if value is None or not math.isfinite(value) else f"{value:.7g}"
+
+
+def _rounded(content: Any) -> Any:
+    """Return the same with seven digits at most, which is more than a picture shows."""
+    if isinstance(content, float):
+        return float(f"{content:.7g}") if math.isfinite(content) else None
+    if isinstance(content, Mapping):
+        return {key: _rounded(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_rounded(value) for value in content]
+    return content

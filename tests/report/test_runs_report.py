@@ -1,0 +1,242 @@
+"""Reports of runs: the figures are those of `sellf evaluate`, seeds are pooled, names are text."""
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sellf.cli import main
+from sellf.report.page import LARGEST
+from tests.report.pages import HOSTILE, Reader
+
+pytest.importorskip("jax")
+
+
+@pytest.fixture(scope="module")
+def deeds(folder):
+    from sellf.report.deeds import from_folders
+
+    return from_folders([folder])
+
+
+def test_one_program_deploys_all_algorithms_as_each_would_be_alone(folder, deeds):
+    import sellf
+    from sellf.evaluation import evaluate, evaluate_all
+
+    agents = [sellf.load(folder / name) for name in ("ppo-0", "sellf-0")]
+    for agent, found in zip(agents, evaluate_all(agents, 2, seed=5), strict=True):
+        alone = evaluate(agent, 2, seed=5)
+        np.testing.assert_allclose(found.rewards, alone.rewards, rtol=1e-5)
+        for view in ("true", "exact", "imputed", "accepted"):
+            np.testing.assert_allclose(
+                found.disparities[view], alone.disparities[view], rtol=1e-4, atol=1e-6
+            )
+
+
+def test_a_runs_report_shows_all_there_is_to_see(folder, tmp_path, capsys):
+    out = tmp_path / "run.html"
+    assert main(["report", str(folder / "sellf-0"), "-o", str(out)]) == 0
+    assert str(out) in capsys.readouterr().err
+    page = Reader(out.read_text())
+    titles = [caption for caption in page.tables if caption.startswith("Figures of")]
+    for words in (
+        "Reward over deployment",
+        "True disparity in opportunity over deployment",
+        "True, imputed and naive disparity",
+        "Acceptance under sellf",
+        "Qualification under sellf",
+        "Whom sellf accepts",
+        "Reward of each rollout while learning",
+        "What sellf saw of the disparity while learning",
+    ):
+        assert any(words in title for title in titles), words
+    series = {
+        row["series"][1] for row in page.tables["Figures of “True, imputed and naive disparity”"]
+    }
+    assert series == {"true", "true, exact", "imputed", "accepted only"}
+
+
+def test_the_numbers_are_those_of_the_evaluations(deeds):
+    from sellf.report.compare import report
+
+    page = Reader(report(deeds, "sellf report runs"))
+    table = next(rows for name, rows in page.tables.items() if name.startswith("What deployments"))
+    by_name = {row[" "][1]: row for row in table}
+    assert set(by_name) == {"ppo", "sellf"}
+    seeds = [deed.evaluation for deed in deeds if deed.algorithm == "sellf"]
+    rewards = [one.rewards.mean() for one in seeds]
+    gaps = [one.disparities["true"].mean() for one in seeds]
+    row = by_name["sellf"]
+    assert row["runs"][1] == "2"
+    assert float(row["reward"][0]) == pytest.approx(np.mean(rewards), rel=1e-6)
+    assert float(row["± reward"][0]) == pytest.approx(np.std(rewards), rel=1e-4)
+    assert float(row["true disparity"][0]) == pytest.approx(np.mean(gaps), rel=1e-6)
+    assert by_name["ppo"]["imputed"][0] is None  # it imputes nothing
+    curve = [
+        row for row in page.tables["Figures of “Reward over deployment”"]
+        if row["series"][1] == "sellf"
+    ]  # fmt: skip
+    paths = np.stack([one.by_time["reward"].mean(axis=0) for one in seeds])
+    assert float(curve[-1]["resource"][0]) == pytest.approx(paths[:, -1].mean(), rel=1e-6)
+    assert float(curve[-1]["high"][0]) == pytest.approx(
+        paths[:, -1].mean() + paths[:, -1].std(), rel=1e-6
+    )
+
+
+def test_the_policys_picture_is_the_policy(folder, deeds):
+    import sellf
+
+    agent = sellf.load(folder / "sellf-0")
+    deed = next(deed for deed in deeds if deed.algorithm == "sellf" and deed.seed == 0)
+    for i, group in enumerate(agent.world.groups):
+        chance = agent.probability(np.eye(10), [group] * 10)
+        np.testing.assert_allclose(deed.policy.chance[i], chance, rtol=1e-4)
+    assert deed.policy.axis == "score"
+    assert deed.policy.classes[0] == "0-10"
+
+
+def test_people_of_a_world_without_a_score_are_told_apart_by_their_chances(jax):
+    from sellf.envs.worlds import make_world
+    from sellf.report.deeds import classes_of, policy_picture
+
+    world = make_world("recidivism")
+    axis, names, _ = classes_of(world)
+    assert axis == "priors"
+    accept = np.asarray(world.alpha)
+    found = policy_picture(world, accept).chance
+    group, priors = np.asarray(world.group), np.asarray(world.encoding.changing)
+    share = np.zeros(world.profiles)
+    share[np.asarray(world.arrivals.profile)] = np.diff(world.arrivals.cumulative, prepend=0)
+    mine = (group == 1) & (priors == 2)
+    expected = (share * accept)[mine].sum() / share[mine].sum()
+    assert found[1, 2] == pytest.approx(expected, rel=1e-4)
+    assert len(names) == found.shape[1]
+    changed = world.encoding._replace(changes=2 * world.encoding.changes)
+    import equinox as eqx
+
+    other = eqx.tree_at(lambda w: w.encoding, world, changed)
+    axis, names, member = classes_of(other)
+    assert axis == "true chance of a good outcome"
+    assert (
+        np.array(names)[member][0]
+        == f"{int(accept[0] * 10) / 10:g}-{int(accept[0] * 10 + 1) / 10:g}"
+    )
+
+
+def test_unfinished_runs_are_named_and_show_their_learning_only(folder, deeds):
+    from sellf.report.compare import report
+
+    waiting = [deed for deed in deeds if deed.evaluation is None]
+    assert [Path(deed.name).name for deed in waiting] == ["unfinished"]
+    text = report(waiting, "sellf report x")
+    page = Reader(text)
+    assert "is not trained to the end yet" in text
+    assert f"sellf train --resume {waiting[0].name}" in text
+    assert any("while learning" in caption for caption in page.tables)
+    assert not any("over deployment" in caption for caption in page.tables)
+
+
+def test_the_bounds_terms_are_drawn_where_they_were_measured(deeds):
+    from sellf.report.compare import report
+
+    deed = next(deed for deed in deeds if deed.algorithm == "sellf")
+    length = len(deed.history["reward"])
+    measured = {
+        "error": np.stack([np.linspace(-0.2, 0, length), np.linspace(0.1, 0.3, length)], axis=1),
+        "divergence": np.full((length, 2), 4.0),
+    }
+    without = Reader(report([deed], "sellf report x"))
+    page = Reader(report([replace(deed, history=deed.history | measured)], "sellf report x"))
+    captions = {caption for caption in page.tables if caption not in without.tables}
+    assert len(captions) == 2
+    error = page.tables["Figures of “Weighted error on the accepted, sellf”"]
+    assert float(error[0]["error"][0]) == pytest.approx(0.2)
+    root = page.tables["Figures of “Root of the Renyi divergence, sellf”"]
+    assert {float(row["divergence"][0]) for row in root} == {2.0}
+
+
+def test_names_of_groups_and_folders_are_text(deeds):
+    from sellf.report.compare import report
+
+    def renamed(deed):
+        evaluation = deed.evaluation and replace(deed.evaluation, groups=(HOSTILE[0], HOSTILE[1]))
+        return replace(deed, evaluation=evaluation, name=HOSTILE[2])
+
+    plain = Reader(report([replace(d, name="a") for d in deeds], "sellf report x"))
+    page = Reader(report(list(map(renamed, deeds)), "sellf report x"))
+    assert page.tags == plain.tags
+    assert len(page.scripts) == 3
+
+
+def test_runs_that_differ_in_settings_are_told_apart(deeds):
+    from sellf.report.kinds import kinds_of
+
+    sellf = [deed for deed in deeds if deed.algorithm == "sellf"]
+    other = [replace(d, settings=d.settings | {"beta_renyi": 0.5}) for d in sellf]
+    names = [kind.name for kind in kinds_of([*deeds, *other])]
+    assert names == ["ppo", "sellf (beta_renyi 0.01)", "sellf (beta_renyi 0.5)"]
+    worlds = [replace(deed, world="recidivism") for deed in sellf]
+    from sellf.report.compare import page
+
+    assert page([*sellf, *worlds], "x").answer == "2 comparisons."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "name what to report"),
+        (["nowhere"], "there is no nowhere"),
+        (["."], "holds no run"),
+    ],
+)
+def test_paths_that_hold_nothing_are_answered_in_a_sentence(
+    tmp_path, monkeypatch, capsys, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def many(folder, target, count):
+    """Make many runs out of a few."""
+    sources = [folder / name for name in ("ppo-0", "sellf-0", "sellf-1")]
+    for i in range(count):
+        run = target / f"run-{i:03}"
+        shutil.copytree(sources[i % 3], run)
+        config = json.loads((run / "config.json").read_text())
+        (run / "config.json").write_text(json.dumps(config | {"seed": i}))
+
+
+def test_thirty_runs_make_one_small_report(folder, tmp_path):
+    from sellf import report
+
+    many(folder, tmp_path, 30)
+    text = report.runs([tmp_path])
+    page = Reader(text)
+    assert len(text.encode()) < LARGEST
+    assert len(page.tables["Every run"]) == 30
+
+
+@pytest.mark.slow
+def test_a_report_of_a_hundred_runs_takes_less_than_ten_seconds(folder, tmp_path):
+    (tmp_path / "runs").mkdir()
+    many(folder, tmp_path / "runs", 100)
+    command = [sys.executable, "-m", "sellf", "report", "runs", "-o", "report.html"]
+    import os
+
+    environment = {**os.environ, "XLA_FLAGS": "", "SELLF_CACHE": str(tmp_path / "cache")}
+    taken = []
+    for _ in range(2):  # the first time its program is compiled
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    # Of the processor: what else the machine does is not ours to answer for.
+    assert taken[1] < 10, taken

@@ -1,0 +1,93 @@
+"""The report of a study: its tables, its trade-offs, and what was selected."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sellf import report
+from sellf.report.page import LARGEST
+from tests.report.pages import Reader
+
+pytest.importorskip("jax")
+
+
+def test_a_study_shows_tables_trade_offs_and_what_was_selected(results):
+    text = report.study(results)
+    page = Reader(text)
+    assert len(text.encode()) < LARGEST
+    table = page.tables["Opportunity: true disparity and reward of the selected settings"]
+    by_name = {row["algorithm"][1]: row for row in table}
+    for cell in results.cells[:2]:
+        gaps = [record.evaluation.disparity for record in cell.final]
+        row = by_name[cell.algorithm]
+        assert float(row["disparity"][0]) == pytest.approx(np.mean(gaps), rel=1e-6)
+    selected = page.tables["Selected hyperparameters"]
+    assert [row["beta_disparity"][1] for row in selected] == ["10.0", "—"] * 2
+    assert [row["tried"][1] for row in selected] == ["2", "1", "2", "1"]
+    trade = page.tables["Figures of “Disparity against reward: lending, opportunity”"]
+    kinds = {row["series"][1] for row in trade}
+    assert kinds >= {"sellf: tried", "ppo: tried", "sellf", "ppo", "Pareto front"}
+    assert "first &lt;look&gt;" in text
+
+
+def test_the_best_cells_are_marked(results):
+    text = report.study(results)
+    start = text.index("Opportunity: true disparity and reward")
+    table = text[text.index("<tbody>", start) : text.index("</tbody>", start)]
+    assert table.count('class=" best"') == 2
+    means = [np.mean([r.evaluation.disparity for r in c.final]) for c in results.cells[:2]]
+    winner = results.cells[int(np.argmin(means))].algorithm
+    row = next(row for row in table.split("<tr>") if f"<bdi>{winner}</bdi>" in row)
+    first = row.split("<td")[1]
+    assert "best" in first
+
+
+def test_a_study_that_was_shrunk_says_so_at_the_top(results):
+    text = report.study(results)
+    assert "A first look only" in text[: text.index("<main>")]
+    full = report.study(replace(results, quick=False))
+    assert "first look only" not in full[: full.index("<main>")]
+
+
+def test_a_study_under_way_names_what_is_missing(results):
+    waiting = replace(results.cells[0], final=[], grid=[])
+    text = report.study(replace(results, cells=[waiting, *results.cells[1:]]))
+    assert "Not finished" in text
+    nothing = report.study(replace(results, cells=[waiting]))
+    Reader(nothing)
+    assert "Nothing is finished yet" in nothing
+
+
+def test_no_point_of_the_pareto_front_is_beaten():
+    from sellf.report.studies import pareto
+
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        points = rng.integers(0, 6, (8, 2)).astype(float)
+        front = pareto(points[:, 0].tolist(), points[:, 1].tolist())
+
+        def beaten(i, points=points):
+            better = (points[:, 0] <= points[i, 0]) & (points[:, 1] >= points[i, 1])
+            return (better & (points != points[i]).any(axis=1)).any()
+
+        slow = {tuple(points[i]) for i in range(8) if not beaten(i)}
+        assert {tuple(points[i]) for i in front} == slow
+        assert len(front) == len(slow)
+
+
+def test_a_large_study_stays_small(results):
+    base = results.cells[:2]
+    algorithms = ("ppo", "pocar", "pocar-oracle", "elbert", "focops", "sellf", "sellf-semi")
+    cells = [
+        replace(
+            base[0], world=world, notion=notion, algorithm=algorithm,
+            grid=[*base[0].grid] * 6, final=[*base[0].final] * 5,
+        )
+        for world in ("lending", "recidivism", "school", "school-continuous")
+        for notion in ("opportunity", "accuracy", "qualification")
+        for algorithm in algorithms
+    ]  # fmt: skip
+    text = report.study(replace(results, cells=cells))
+    assert len(text.encode()) < LARGEST
+    assert text.count("<figure ") == 12 * 4
