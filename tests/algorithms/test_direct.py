@@ -50,8 +50,7 @@ def slow_utilities(notion, people, predict, accept):
 @pytest.mark.parametrize("notion", ["opportunity", "accuracy"])
 def test_utilities_are_those_of_everyone_recalled_with_chances_for_decisions(notion):
     people, predict, accept = recalled(0), chances(1), chances(2)
-    logit = lambda profile: jax.scipy.special.logit(accept(profile))  # noqa: E731
-    found, _ = direct.shares(Task(WORLD, notion, 1), people, predict, logit)
+    found, _ = direct.shares(Task(WORLD, notion, 1), people, predict, accept)
     np.testing.assert_allclose(found, slow_utilities(notion, people, predict, accept), rtol=1e-5)
 
 
@@ -62,7 +61,7 @@ def test_minibatches_of_one_pass_together_give_the_utilities_after_a_change(noti
     predict, before, after = chances(4), chances(5), chances(6)
     logits = [(lambda profile, c=c: jax.scipy.special.logit(c(profile))) for c in (before, after)]
     task = Task(WORLD, notion, 1)
-    utilities, columns = direct.shares(task, people, predict, logits[0])
+    utilities, columns = direct.shares(task, people, predict, before)
     figures = {"utilities": utilities, "mass": columns.pop("mass")}
     profile = people.profile.ravel()
     fields = columns | {"group": WORLD.group[profile], "old_logit": logits[0](profile)}
@@ -80,8 +79,7 @@ def test_minibatches_of_one_pass_together_give_the_utilities_after_a_change(noti
 def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
     people = direct.Recalled(*(leaf[:1] for leaf in recalled(7)))
     predict, accept = chances(8), chances(9)
-    logit = lambda profile: jax.scipy.special.logit(accept(profile))  # noqa: E731
-    utilities, columns = direct.shares(Task(WORLD, notion, 1), people, predict, logit)
+    utilities, columns = direct.shares(Task(WORLD, notion, 1), people, predict, accept)
     figures = {
         "utilities": utilities,
         "mass": columns.pop("mass"),
@@ -90,7 +88,7 @@ def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
         "renyi_scale": jnp.ones(2),
     }
     profile = people.profile.ravel()
-    old = logit(profile)
+    old = jax.scipy.special.logit(accept(profile))
     fields = columns | {
         "group": WORLD.group[profile],
         "old_logit": old,
@@ -220,6 +218,14 @@ def test_a_batch_of_people_is_drawn_beside_the_minibatch():
 
     few, many = (train(estimate="batch", people=people) for people in (16, 64))
     assert not np.array_equal(few.parameters, many.parameters)
+
+
+def test_where_nobody_is_ever_accepted_nothing_is_known_of_the_rejected():
+    chance, alpha = np.array([0.0, 0.8, 0.5, 0.9]), np.array([0.4, 0.7, 0.5, 0.9])
+    errors = simulate(np.random.default_rng(1), 5000, chance, alpha, alpha)
+    first, second = np.asarray(guard.bound(errors, jnp.asarray(0.05)))
+    assert first == 1
+    assert second < 0.2
 
 
 def test_a_semi_stochastic_policy_rejects_for_certain_below_a_quarter():

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from sellf.algorithms import guard, sellf
+from sellf.algorithms import guard, networks, sellf
 from sellf.algorithms import predictor as predictors
 from sellf.algorithms.advantages import standardised
 from sellf.algorithms.algorithm import Algorithm, Extra, Fields, Task
@@ -25,6 +25,8 @@ from sellf.envs.world import Chances
 from sellf.fairness import Notion, utility
 
 NOBODY = -2.0
+SEMI = 0.25
+"""Below which chance a semi-stochastic policy rejects."""
 LAST = 10
 """Over how many iterations at the end the constraint is judged."""
 
@@ -100,14 +102,16 @@ def learn(
     """Train the predictor, measure the policy's disparity, and move lambda."""
     # The predictor as it was: it has not learned from these people yet, so its errors are honest.
     predict = predictors.chances(LINEAR, task, extra["predictor"])
-    chance = jax.nn.sigmoid(policy.logit(seen.profile))
-    errors = extra["errors"].add(guard.errors(seen, chance, predict, len(task.world.groups)))
+    least = SEMI if config.semi_stochastic else 0.0
+    accept = networks.acceptance(lambda profile: policy.logit(profile)[None], least)
+    errors = guard.errors(seen, accept(seen.profile), predict, len(task.world.groups))
+    errors = extra["errors"].add(errors)
     recalled = extra["recalled"].add(seen)
     if task.notion == "qualification":
         utilities, columns = credits(task, seen, predict, config.leveling)
         ceiling = config.credit_limit
     else:
-        utilities, columns = shares(task, recalled, predict, policy.logit)
+        utilities, columns = shares(task, recalled, predict, accept)
         ceiling = config.dual_limit
     gap = jnp.max(utilities) - jnp.min(utilities)
     bias, v = guard.bias(task.notion, errors, seen, jnp.asarray(config.guard_delta))
@@ -145,7 +149,7 @@ def parts(notion: Notion, label: Array) -> tuple[Array, Array, Array]:
 
 
 def shares(
-    task: Task, recalled: Recalled, predict: Chances, logit: Chances
+    task: Task, recalled: Recalled, predict: Chances, accept: Chances
 ) -> tuple[Float[Array, " groups"], Fields]:
     """Return each group's utility under the policy, and what each person adds to it.
 
@@ -158,8 +162,7 @@ def shares(
     group = task.world.group[profile]
     member = members(group, len(task.world.groups)) * there[:, None]
     total = mass @ member
-    chance = jax.nn.sigmoid(logit(profile))
-    utilities = ((slope * chance + level) @ member) / jnp.maximum(total, 1e-6)
+    utilities = ((slope * accept(profile) + level) @ member) / jnp.maximum(total, 1e-6)
     each = {"each_slope": slope, "each_level": level, "each_mass": mass}
     newest = recalled.profile.shape[1]
     columns = {name: column[:newest] for name, column in each.items()}
@@ -275,7 +278,7 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
 def variant(algorithm: Algorithm, config: Any) -> Algorithm:
     """Return the algorithm as its settings want it."""
     return algorithm._replace(
-        reject_below=0.25 if config.semi_stochastic else 0.0,
+        reject_below=SEMI if config.semi_stochastic else 0.0,
         people=config.people if config.estimate == "batch" else 0,
     )
 

@@ -75,7 +75,9 @@ def show(results: Results) -> Any:
             table.add_column(name, justify="left" if left else "right", no_wrap=name == "algorithm")
         for row in found:
             if row.place == where:
-                cells = dict(zip(HEAD, _cells(row, "[bold]{}[/bold]".format, escape), strict=True))
+                cells: dict[str, str] = dict(
+                    zip(HEAD, _cells(row, "[bold]{}[/bold]".format, escape), strict=True)
+                )
                 table.add_row(*(cells[name] for name in SHORT))
         parts.append(table)
     return Group(*parts, *map(escape, _missing(results)))
