@@ -47,9 +47,11 @@ class Direct(PredictorConfig, PPO):
     """eta: how fast lambda follows the constraint; 0 leaves it where it starts."""
     dual_limit: float = 10.0
     """The largest lambda, for opportunity and accuracy."""
-    credit_limit: float = 0.1
-    """The largest lambda for qualification, where it weighs credit against advantage: from about
-    0.2 on credit outweighs what a decision earns, and a school accepts everyone."""
+    credit_rate: float = 0.01
+    """eta for qualification, where lambda weighs credit against advantage and starts from 0: slow,
+    so that the policy knows whom it earns from before credit says whom to raise."""
+    credit_limit: float = 0.2
+    """The largest lambda for qualification; had at once, it makes a school accept everyone."""
     recall: int = 5
     """On how many of the latest rollouts the policy's disparity is measured."""
     estimate: str = "anchored"
@@ -92,7 +94,9 @@ def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
     return sellf.start(LINEAR, task, config, key) | {
         "recalled": Recalled(jnp.zeros(shape, jnp.int32), jnp.full(shape, NOBODY)),
         "errors": guard.start(config.guard_memory, len(task.world.groups)),
-        "multiplier": jnp.asarray(config.dual_start, jnp.float32),
+        "multiplier": jnp.asarray(
+            0.0 if task.notion == "qualification" else config.dual_start, jnp.float32
+        ),
     }
 
 
@@ -109,10 +113,10 @@ def learn(
     recalled = extra["recalled"].add(seen)
     if task.notion == "qualification":
         utilities, columns = credits(task, seen, predict, config.leveling)
-        ceiling = config.credit_limit
+        rate, ceiling = config.credit_rate, config.credit_limit
     else:
         utilities, columns = shares(task, recalled, predict, accept)
-        ceiling = config.dual_limit
+        rate, ceiling = config.dual_rate, config.dual_limit
     gap = jnp.max(utilities) - jnp.min(utilities)
     bias, v = guard.bias(task.notion, errors, seen, jnp.asarray(config.guard_delta))
     target = config.margin * config.omega
@@ -120,7 +124,7 @@ def learn(
         # Errors that alone exceed omega leave no promise to pay for.
         room = (1 - v) * config.omega - bias
         target = jnp.where(room > 0, room, target)
-    step = config.dual_rate * (gap - target)
+    step = rate * (gap - target)
     multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
     if task.notion == "qualification":
         columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
