@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint format bench bench-rivals tables lock clean
+.PHONY: help demo test test-slow lint format build bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -28,6 +28,9 @@ lint: .venv/.dev ## style and types
 format: .venv/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+build: .venv/.dev ## a wheel and a source archive, in dist/
+	$(BIN)/python -m build --no-isolation
 
 bench: .venv/.dev ## how fast, as ratios measured in one run (run nothing else meanwhile)
 	taskset -c 0 $(BIN)/python -m benchmarks fairness worlds training
