@@ -85,11 +85,9 @@ def test_the_wheel_works_in_a_clean_environment_from_any_folder(built, tmp_path)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(environment)}))
     (wheel,) = built.glob("*.whl")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "install"]
-        + ["--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", wheel],
-        check=True,
-    )
+    pip = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python"]
+    offline = ["--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    subprocess.run([*pip, "install", *offline, wheel], check=True)
     link(CORE, packages)
 
     def typed(*arguments: str, code: int = 0) -> str:

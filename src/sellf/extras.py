@@ -34,9 +34,7 @@ EXTRAS = {
             "safetensors": "safetensors",
         },
     ),
-    "report": Extra(
-        "pictures: .plot(), --plot, `sellf study figures`", {"matplotlib": "matplotlib"}
-    ),
+    "report": Extra("pictures: plot(), --plot, study figures", {"matplotlib": "matplotlib"}),
     "ray": Extra("studies on a cluster: --engine ray", {"ray": "ray"}),
     "tensorboard": Extra("training logs: --log tensorboard", {"tensorboardx": "tensorboardX"}),
     "wandb": Extra("training logs: --log wandb", {"wandb": "wandb"}),

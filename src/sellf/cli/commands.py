@@ -227,9 +227,23 @@ def study(
         raise SystemExit(code)
 
 
+def doctor(json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+    """Show versions, devices, caches, and what each optional part enables; exits 1 if broken.
+
+    Args:
+        json: print all of it as JSON.
+    """
+    from sellf.cli.doctor import act
+
+    code = act(json)
+    if code:
+        raise SystemExit(code)
+
+
 COMMANDS = {
     "audit": audit,
     "demo": demo,
+    "doctor": doctor,
     "evaluate": evaluate,
     "study": study,
     "train": train,
