@@ -111,7 +111,8 @@ def test_a_damaged_store_is_broken(here, capsys):
 
 
 def in_a_process(setup: str, folder: Path) -> tuple[int, dict]:
-    code = f"import sys\n{setup}\nfrom sellf.cli import main\nsys.exit(main(['doctor', '--json']))"
+    start = "from sellf.cli import main\nsys.exit(main(['doctor', '--json']))"
+    code = f"import sys, sellf\n{setup}\n{start}"
     own = os.environ | {"SELLF_CACHE": str(folder / "cache")}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=own, capture_output=True, text=True
@@ -122,7 +123,7 @@ def in_a_process(setup: str, folder: Path) -> tuple[int, dict]:
 
 def test_it_works_with_nothing_but_the_packages_that_are_always_there(tmp_path):
     modules = [module for extra in EXTRAS.values() for module in extra.modules.values()]
-    code, facts = in_a_process(f"sys.modules.update(dict.fromkeys({modules!r}))", tmp_path)
+    code, facts = in_a_process(f"sys.modules.update(dict.fromkeys({modules}))", tmp_path)
     assert code == 0
     assert facts["devices"] == []
     for name, extra in facts["extras"].items():

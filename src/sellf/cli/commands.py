@@ -240,8 +240,24 @@ def doctor(json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
         raise SystemExit(code)
 
 
+def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
+    """Print a script that makes your shell complete what follows `sellf`.
+
+    bash: add `source <(sellf completion bash)` to ~/.bashrc.
+    zsh: add `source <(sellf completion zsh)` to ~/.zshrc, after compinit.
+    fish: type `sellf completion fish > ~/.config/fish/completions/sellf.fish`.
+
+    Args:
+        shell: bash, zsh or fish.
+    """
+    from sellf.cli.completion import script
+
+    print(script(shell, COMMANDS), end="")
+
+
 COMMANDS = {
     "audit": audit,
+    "completion": completion,
     "demo": demo,
     "doctor": doctor,
     "evaluate": evaluate,
