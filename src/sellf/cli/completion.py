@@ -149,7 +149,7 @@ def _zsh(commands: list[Command]) -> str:
     def word(at: int, place: Place) -> str:
         listed = f"({' '.join(place.words)})"
         if place.name == "name":  # a study may be a file too
-            listed = f"_alternative 'names\\:study\\:{listed}' 'files\\:file\\:_files'"
+            listed = f"{{_alternative 'names\\:study\\:{listed}' 'files\\:file\\:_files'}}"
         return shlex.quote(f"{at}:{place.name}:{listed if place.words else '_files'}")
 
     lines = ["#compdef sellf", "_sellf() {", "  local -a commands", "  commands=("]
