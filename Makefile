@@ -5,11 +5,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint format bench bench-rivals tables lock clean
+.PHONY: help demo test test-slow lint format build bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.run ## what the accepted-only view hides, on a simulated lending log
 	@$(BIN)/sellf demo
@@ -28,6 +28,9 @@ lint: .venv/.dev ## style and types
 format: .venv/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+build: .venv/.dev ## a wheel and a source archive, in dist/
+	$(BIN)/python -m build --no-isolation
 
 bench: .venv/.dev ## how fast, as ratios measured in one run (run nothing else meanwhile)
 	taskset -c 0 $(BIN)/python -m benchmarks fairness worlds training

@@ -105,3 +105,57 @@ def test_worlds_are_listed_with_their_figures(capsys):
     assert "licence: MIT" in shown
     assert main(["worlds", "lendin"]) == 2
     assert "did you mean 'lending'" in capsys.readouterr().err
+
+
+def test_the_extras_are_those_that_can_be_installed():
+    import tomllib
+
+    from sellf.extras import EXTRAS
+
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = declared["project"]["optional-dependencies"]
+    extras.pop("all")
+    packages = {name: [line.split(">")[0] for line in lines] for name, lines in extras.items()}
+    assert {name: list(extra.modules) for name, extra in EXTRAS.items()} == packages
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "extra"),
+    [
+        (["worlds"], "jax", "train"),
+        (["demo", "--people", "200"], "jax", "train"),
+        (["study", "run", "timing", "--quick"], "jax", "train"),
+        (["study", "table", "timing", "--quick"], "jax", "train"),
+        (
+            ["audit", "a.csv", "--group", "g", "--decision", "d", "--outcome", "d"],
+            "duckdb",
+            "audit",
+        ),
+    ],
+)
+def test_a_command_without_its_extra_says_what_to_install(command, package, extra, tmp_path):
+    (tmp_path / "a.csv").write_text("g,d\na,1\nb,0\n")
+    code = (
+        "import sys\n"
+        f"sys.modules[{package!r}] = None\n"
+        "from sellf.cli import main\n"
+        f"sys.exit(main({command!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("sellf: ")
+    assert done.stderr.endswith(f"type `pip install 'sellf[{extra}]'`.\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_import_that_fails_for_another_reason_is_not_hidden(monkeypatch):
+    import sellf.cli.commands
+
+    def broken(_arguments):
+        raise ImportError("libfoo.so: cannot open", name="jax")
+
+    monkeypatch.setattr(sellf.cli.commands, "run", broken)
+    with pytest.raises(ImportError, match="libfoo"):
+        main(["worlds"])

@@ -21,16 +21,25 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Any:
     return jax.jit(function, compiler_options=OPTIONS, **arguments)
 
 
-def use_cache() -> None:
-    """Keep compiled programs on disk, so that the next start is quick.
+def cache_folder() -> str | None:
+    """Return where compiled programs are kept, a folder or an address; None if nowhere.
 
     In $SELLF_CACHE, else $XDG_CACHE_HOME/sellf, else ~/.cache/sellf; SELLF_CACHE= (empty) keeps
     none. A cache that was configured in JAX itself stays as it is.
     """
-    if getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
-        return
+    configured = getattr(jax.config, "jax_compilation_cache_dir", None)
+    if configured is not None:
+        return configured
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = os.environ.get("SELLF_CACHE", str(Path(home) / "sellf"))
+    return folder or None
+
+
+def use_cache() -> None:
+    """Keep compiled programs on disk, so that the next start is quick."""
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
+        return
+    folder = cache_folder()
     if folder:
         jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

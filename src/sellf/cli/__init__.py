@@ -20,6 +20,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"sellf: {error}", file=sys.stderr)
         return 2
+    except ImportError as error:
+        from sellf.extras import what_to_type
+
+        sentence = what_to_type(error)
+        if sentence is None:
+            raise
+        print(f"sellf: {sentence}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130
     return 0

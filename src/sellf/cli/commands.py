@@ -242,12 +242,42 @@ def report(
     write(list(paths), out)
 
 
+def doctor(json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+    """Show versions, devices, caches, and what each optional part enables; exits 1 if broken.
+
+    Args:
+        json: print all of it as JSON.
+    """
+    from sellf.cli.doctor import act
+
+    code = act(json)
+    if code:
+        raise SystemExit(code)
+
+
+def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
+    """Print a script that makes your shell complete what follows `sellf`.
+
+    bash: add `source <(sellf completion bash)` to ~/.bashrc.
+    zsh: add `source <(sellf completion zsh)` to ~/.zshrc, after compinit.
+    fish: type `sellf completion fish > ~/.config/fish/completions/sellf.fish`.
+
+    Args:
+        shell: bash, zsh or fish.
+    """
+    from sellf.cli.completion import script
+
+    print(script(shell, COMMANDS), end="")
+
+
 COMMANDS = {
     "audit": audit,
+    "completion": completion,
     "demo": demo,
+    "doctor": doctor,
     "evaluate": evaluate,
-    "study": study,
     "report": report,
+    "study": study,
     "train": train,
     "worlds": worlds,
 }

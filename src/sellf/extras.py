@@ -1,0 +1,63 @@
+"""What is installed only if asked for, and what each part enables."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Packages that `pip install 'sellf[NAME]'` brings."""
+
+    enables: str
+    modules: dict[str, str]
+    """What is imported, by the name of its package."""
+
+    @property
+    def missing(self) -> list[str]:
+        """The packages that are not installed."""
+        return [name for name, module in self.modules.items() if find_spec(module) is None]
+
+
+EXTRAS = {
+    "audit": Extra(
+        "audits of CSV and Parquet files, and of logs without propensities",
+        {"duckdb": "duckdb", "pyarrow": "pyarrow", "scikit-learn": "sklearn"},
+    ),
+    "train": Extra(
+        "worlds, training, evaluation and studies",
+        {
+            "equinox": "equinox",
+            "gymnasium": "gymnasium",
+            "jax": "jax",
+            "jaxtyping": "jaxtyping",
+            "optax": "optax",
+            "safetensors": "safetensors",
+        },
+    ),
+    "report": Extra(
+        "reports and pictures: report, --html, plot(), study figures",
+        {"jinja2": "jinja2", "matplotlib": "matplotlib"},
+    ),
+    "ray": Extra("studies on a cluster: --engine ray", {"ray": "ray"}),
+    "tensorboard": Extra("training logs: --log tensorboard", {"tensorboardx": "tensorboardX"}),
+    "wandb": Extra("training logs: --log wandb", {"wandb": "wandb"}),
+    "mlflow": Extra(
+        "training logs: --log mlflow",
+        {"mlflow-skinny": "mlflow", "alembic": "alembic", "sqlalchemy": "sqlalchemy"},
+    ),
+}
+
+
+def install(extra: str) -> str:
+    """Return what to type to have an extra."""
+    return f"pip install 'sellf[{extra}]'"
+
+
+def what_to_type(error: ImportError) -> str | None:
+    """Return the sentence for an import that failed because an extra is not installed."""
+    for name, extra in EXTRAS.items():
+        for package in extra.missing:
+            if error.name is not None and error.name.split(".")[0] == extra.modules[package]:
+                return f"this needs {package}, which is not installed: type `{install(name)}`."
+    # What the library itself raises says already what to type.
+    return str(error) if error.name is None and "`pip install" in str(error) else None

@@ -1,0 +1,142 @@
+"""Whatever the README tells people to type is typed here."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sellf.cli import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+STEPS = 4096
+"""What a training takes here instead of half a million: two rollouts show that it runs."""
+LONG = ("study run", "study table", "study figures", "train lending sellf", "demo")
+"""Commands that take minutes, or need what such a one has made: they are parsed, not run."""
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(text: str = README) -> list[list[str]]:
+    lines = "\n".join(blocks("sh", text)).replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def targets() -> list[str]:
+    return re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.MULTILINE)
+
+
+def loans() -> dict[str, np.ndarray]:
+    """Return a log with every column that the README names."""
+    from sellf.cli.lending_log import example
+
+    log = example()
+    rng = np.random.default_rng(0)
+    people = len(log["race"])
+    sex = rng.choice(["female", "male"], people)
+    return {**log, "sex": sex, "score": rng.integers(300, 851, people) // 50 * 50}
+
+
+def test_the_python_blocks_run_from_top_to_bottom_and_give_what_they_say(
+    jax, tmp_path, monkeypatch, capsys
+):
+    pandas = pytest.importorskip("pandas")
+    from sellf import training
+
+    assert training.train.__kwdefaults__ is not None
+    monkeypatch.setitem(training.train.__kwdefaults__, "steps", STEPS)
+    monkeypatch.chdir(tmp_path)
+    names = {"frame": pandas.DataFrame(loans()), "np": np}
+    found = blocks("python")
+    assert len(found) >= 4
+    told = 0
+    for block in found:
+        exec(compile(block, "README.md", "exec"), names)
+        # `expression  # 0.5: ...` says what comes out.
+        for code, number in re.findall(r"^(\S.*?)  # (-?\d+\.\d+)\b", block, re.MULTILINE):
+            assert eval(code, names) == pytest.approx(float(number)), code
+            told += 1
+    assert told >= 2
+    assert names["audit"].verdict in ("fair", "unfair", "undetermined")
+    assert (tmp_path / "agent").is_dir()
+
+
+def test_every_command_is_known():
+    found = [*commands(), *commands((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))]
+    assert {words[0] for words in found} <= {"make", "sellf"}
+    for words in found:
+        if words[0] == "make":
+            assert words[1] in targets(), f"{shlex.join(words)}: the Makefile has no such target"
+    for target in re.findall(r"`make ([a-z-]+)`", README):
+        assert target in targets()
+
+
+def test_the_commands_run(jax, tmp_path, monkeypatch, capsys):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SELLF_STORE", raising=False)
+    parquet.write_table(pyarrow.table(loans()), "loans.parquet")
+    typed = [words[1:] for words in commands() if words[0] == "sellf"]
+    assert len(typed) >= 8
+    ran = [words for words in typed if not " ".join(words).startswith(LONG)]
+    for words in ran:
+        short = ["--steps", str(STEPS)] if words[0] == "train" and "--resume" not in words else []
+        assert main([*words, *short]) == 0, shlex.join(words)
+        shown = capsys.readouterr()
+        assert shown.out or words[0] == "train"
+    # The others must at least be understood: they get as far as the work.
+    reached = []
+    monkeypatch.setattr("sellf.cli.train.train", lambda *_: reached.append("train"))
+    monkeypatch.setattr("sellf.cli.study.act", lambda *_, **__: reached.append("study") or 0)
+    monkeypatch.setattr("sellf.cli.demo.show_log", lambda *_: None)
+    monkeypatch.setattr("sellf.cli.demo.train_and_compare", lambda *_: reached.append("demo"))
+    long = [words for words in typed if words not in ran]
+    for words in long:
+        assert main(words) == 0, shlex.join(words)
+    assert reached == [words[0] for words in long]
+
+
+def test_studies_that_are_named_exist():
+    from sellf.studies import spec
+
+    for words in commands():
+        if words[:3] == ["sellf", "study", "run"]:
+            assert spec.load(words[3], "--quick" in words).name == words[3]
+
+
+def test_links_to_files_lead_somewhere():
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_every_target_can_be_made_in_a_fresh_clone_and_is_listed_by_help(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+
+    def make(*arguments: str) -> str:
+        command = ["make", "--no-print-directory", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    listed = re.findall(r"^  make (\S+)", make("help"), re.MULTILINE)
+    assert sorted(listed) == sorted(targets())
+    phony = re.search(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE)
+    assert phony is not None
+    assert sorted(phony[1].split()) == sorted(targets())
+    for target in targets():
+        planned = make("--dry-run", target)
+        # Nothing is there yet, so whatever needs an environment sets one up first.
+        assert target in ("help", "clean") or "-m venv" in planned
