@@ -1,6 +1,7 @@
 """`sellf demo`: the paper's story on lending, trained here and now, and what a log hides."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sellf.cli.lending_log import simulate
+from sellf.errors import InputError
 from sellf.fairness import Decomposition, Disparity, Notion, decompose, disparity
 
 NOTIONS: tuple[Notion, ...] = ("opportunity", "accuracy", "qualification")
@@ -17,6 +19,7 @@ PAPER = {"ppo": (1624.64, 0.38), "sellf": (1246.24, 0.03)}
 
 def train_and_compare(steps: int, seed: int) -> None:
     """Train PPO, SELLF and SELLF-direct on lending, deploy them, and tell the story."""
+    from sellf import runs
     from sellf.cli.train import summary_table
     from sellf.evaluation import evaluate
     from sellf.training import train
@@ -30,8 +33,12 @@ def train_and_compare(steps: int, seed: int) -> None:
     )
     begin = time.monotonic()
     results = {}
+    folder = runs.free(Path("runs"), "demo")
     for algorithm in (*PAPER, "sellf-direct"):
-        agent = train("lending", algorithm, notion="opportunity", steps=steps, seed=seed)
+        agent = train(
+            "lending", algorithm, notion="opportunity", steps=steps, seed=seed,
+            out=folder / algorithm,
+        )  # fmt: skip
         results[algorithm] = evaluate(agent)
     console.print()
     console.print(summary_table(results))
@@ -50,6 +57,21 @@ def train_and_compare(steps: int, seed: int) -> None:
         f"[dim]One seed, {steps:,} steps each, {time.monotonic() - begin:.0f} s in all; seeds "
         "differ: see docs/results.[/dim]"
     )
+    _report(console, folder)
+
+
+def _report(console: Console, folder: Path) -> None:
+    """Write a page that compares the runs, where what that needs is installed."""
+    from sellf import files, report
+
+    try:
+        report.check()
+    except InputError as missing:
+        console.print(f"[dim]No report: {missing}[/dim]")
+        return
+    page = folder / "report.html"
+    files.write(page, report.runs([folder], out=page).encode())
+    console.print(f"\nThe whole comparison, to look at and to send: [bold]{page}[/bold]")
 
 
 def show_log(people: int, seed: int) -> None:

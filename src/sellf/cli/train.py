@@ -95,10 +95,10 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
         title_justify="left",
         title_style="bold",
     )
-    for name in ("", "reward", "true", "exact", "imputed", "naive"):
+    for name in ("", "reward", "true", "imputed", "naive"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for group in first.groups:
-        table.add_column(group, justify="right")
+        table.add_column(group, justify="right", no_wrap=True)
     table.caption = "naive: among the accepted only; under a group's name: its share accepted"
     for name, result in results.items():
         figures = result.summary()
@@ -106,7 +106,6 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
             f"[bold]{name}[/bold]",
             f"{figures['reward']:,.0f} ±{figures['reward_std']:.0f}",
             f"{figures['disparity']:.3f} ±{figures['disparity_std']:.3f}",
-            f"{figures['disparity_exact']:.3f}",
             f"{figures['disparity_imputed']:.3f}" if _imputes(name) else "-",
             f"{figures['disparity_accepted']:.3f}",
             *(f"{share:.0%}" for share in figures["acceptance"].values()),
