@@ -24,12 +24,12 @@ lint: .venv/.dev ## style and types; the documents build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs: .venv/.dev ## build the documents into site/, and their tables and notebooks anew
 	$(BIN)/python tools/docs_tables.py
 	$(BIN)/python tools/notebooks.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html"
 
 format: .venv/.dev ## put the code into the house style

@@ -1,6 +1,6 @@
 """Run the Python of pages from top to bottom, and write what it prints where the page shows it.
 
-    python tools/run_pages.py docs/tutorials/audit.md
+python tools/run_pages.py docs/tutorials/audit.md
 """
 
 import io
