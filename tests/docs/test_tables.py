@@ -82,7 +82,7 @@ def test_a_notebook_holds_the_code_of_its_page_and_no_printed_results():
     assert "y = 2" in "".join(cells[2]["source"])
 
 
-QUICK = ("naive",)
+QUICK = ("audit", "cluster", "naive")
 
 
 @pytest.mark.parametrize(
