@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo test test-slow lint format build bench bench-rivals tables lock clean
+.PHONY: help demo docs test test-slow lint format build bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -20,10 +20,17 @@ test: .venv/.dev ## the tests (a few minutes)
 test-slow: .venv/.dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
 
-lint: .venv/.dev ## style and types
+lint: .venv/.dev ## style and types; the documents build
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs: .venv/.dev ## build the documents into site/, and their tables and notebooks anew
+	$(BIN)/python tools/docs_tables.py
+	$(BIN)/python tools/notebooks.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
 
 format: .venv/.dev ## put the code into the house style
 	$(BIN)/ruff check --fix .
@@ -47,7 +54,7 @@ lock: .venv/.dev ## choose the newest versions that the bounds in pyproject.toml
 	  --no-header --no-annotate --upgrade --quiet --output-file constraints.txt
 
 clean: ## remove everything that a target made
-	rm -rf .venv .bench-venv .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .bench-venv .pytest_cache .ruff_cache .hypothesis build dist site
 
 .venv/.pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,0 +1,6 @@
+"""The tools that read pages are scripts: their folder has to be on the path."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))

@@ -1,0 +1,48 @@
+"""Run the Python of pages from top to bottom, and write what it prints where the page shows it.
+
+python tools/run_pages.py docs/tutorials/audit.md
+"""
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from pages import Part, parts
+
+
+def run(page: Path) -> Iterator[tuple[Part, str]]:
+    """Run a page's code in one namespace and the present folder; yield each part and its print."""
+    names: dict[str, Any] = {"__name__": "__page__"}
+    printed = ""
+    for part in parts(page.read_text("utf-8")):
+        if part.runs:
+            # Lines as in the page, so that a traceback points there.
+            code = compile("\n" * (part.line - 1) + part.text, str(page), "exec")
+            with redirect_stdout(io.StringIO()) as out:
+                exec(code, names)
+            printed = out.getvalue()
+        yield part, printed
+
+
+def main() -> None:
+    """Run pages and put their output in place."""
+    os.environ.setdefault("MPLBACKEND", "agg")
+    for name in sys.argv[1:]:
+        path = Path(name).resolve()
+        page = path.read_text("utf-8")
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            for part, printed in run(path):
+                if part.mark == "output":
+                    mark = "<!-- output -->\n"
+                    shown = f"```text\n{printed.rstrip()}\n```\n"
+                    page = page.replace(mark + part.source, mark + shown, 1)
+        path.write_text(page, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
