@@ -11,8 +11,8 @@ import tyro
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-TRAINS = {"training.md", "tutorials/world.md", "tutorials/algorithm.md", "tutorials/paper.md"}
-"""Pages whose code compiles a training; they are `slow`."""
+LONG = {"training.md", "tutorials/algorithm.md", "tutorials/paper.md"}
+"""Pages whose code compiles several trainings; they are `slow`."""
 CHEAP = (
     "sellf audit --example",
     "sellf worlds",
@@ -28,10 +28,10 @@ def name(path: Path) -> str:
 
 
 def params(paths: list[Path]) -> list[Any]:
-    """Return pages as parameters, slow where they train."""
+    """Return pages as parameters, slow where they train much."""
     slow = pytest.mark.slow
     return [
-        pytest.param(path, id=name(path), marks=[slow] if name(path) in TRAINS else [])
+        pytest.param(path, id=name(path), marks=[slow] if name(path) in LONG else [])
         for path in paths
     ]
 
