@@ -80,10 +80,9 @@ def test_runs_side_by_side_are_the_runs_alone_to_float_tolerance(algorithm):
     assert not same(together[0], together[2])
 
 
+QUICK = ("lending sellf", "lending sellf-direct", "recidivism ppo", "recidivism sellf")
 BLIND = [
-    pytest.param(
-        world, name, marks=() if name in ("ppo", "sellf", "sellf-direct") else pytest.mark.slow
-    )
+    pytest.param(world, name, marks=() if f"{world} {name}" in QUICK else pytest.mark.slow)
     for world in ("lending", "recidivism")
     for name in ALGORITHMS
     if name != "pocar-oracle"
