@@ -76,5 +76,5 @@ clean: ## remove everything that a target made
 	@touch $@
 
 .venv/.dev: .venv/.run
-	@$(INSTALL) --group dev
+	@$(INSTALL) --editable '.[all]' --group dev
 	@touch $@
