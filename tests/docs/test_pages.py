@@ -100,7 +100,7 @@ def typed(line: str) -> dict[str, Any]:
 
         return note
 
-    asked = shlex.split(line, comments=True)[1:]
+    asked = shlex.split(line.partition(" > ")[0], comments=True)[1:]
     known = {command: noted(command, function) for command, function in cli.COMMANDS.items()}
     tyro.extras.subcommand_cli_from_dict(known, prog="sellf", args=asked)
     return calls

@@ -1,5 +1,6 @@
 """Logs in files: CSV and Parquet, through DuckDB, which reads them piece by piece."""
 
+import contextlib
 import csv
 import importlib.util
 import tempfile
@@ -11,7 +12,6 @@ from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 SETTINGS = (
-    "enable_progress_bar = false",  # it would get in between what is printed
     "enable_external_file_cache = false",  # each file is read two or three times at most
     "memory_limit = '1GB'",  # sums need little, and what does not fit goes to the disk
     f"temp_directory = '{tempfile.gettempdir()}'",
@@ -41,6 +41,10 @@ def open_file(path: Path) -> tuple[Any, list[str]]:
     connection = duckdb.connect()
     for setting in SETTINGS:
         connection.execute(f"set {setting}")
+    # A bar would get in between what is printed. In a notebook without ipywidgets DuckDB refuses
+    # to hear of bars at all, and then shows none.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("set enable_progress_bar = false")
     try:
         if kind == "parquet":
             relation = connection.read_parquet(str(path))

@@ -234,7 +234,7 @@ def report(
     """Write a report to send: one HTML file that works offline.
 
     Args:
-        paths: the JSON of an audit (`sellf audit ... --json`), or the folders of runs to compare.
+        paths: the JSON that an audit printed, in a file, or the folders of runs to compare.
         out: the file to write.
     """
     from sellf.cli.report import write
