@@ -25,16 +25,24 @@ RUNS = 12
 
 
 def rows() -> list[Row]:
-    seconds = {name: _iteration("lending", name) for name in ("ppo", "sellf", "pocar", "focops")}
+    seconds = {name: _iteration("lending", name) for name in ("ppo", "sellf", "sellf-direct")}
     floor = _floor(12)
     result = [
         Row("ppo on lending", 2048 / seconds["ppo"] / 1000, "thousand steps/s"),
         Row("ppo on lending, 500,000 steps", seconds["ppo"] * ITERATIONS, "s"),
         Row("sellf / ppo (lending)", seconds["sellf"] / seconds["ppo"], "times", 1.6),
+        Row(
+            "sellf-direct / sellf (lending)",
+            seconds["sellf-direct"] / seconds["sellf"],
+            "times",
+            1.2,
+        ),
         Row("ppo iteration / bare products (lending)", seconds["ppo"] / floor, "times", 3.5),
     ]
     school = _iteration("school", "ppo")
     result.append(Row("ppo iteration / bare products (school)", school / _floor(121), "times", 3.5))
+    both = [_iteration("school", name) for name in ("sellf-direct", "sellf")]
+    result.append(Row("sellf-direct / sellf (school)", both[0] / both[1], "times", 1.2))
     batch = _iteration("lending", "sellf", runs=RUNS)
     result.append(
         Row(
