@@ -5,17 +5,8 @@ from math import isnan
 
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.audit.verdict import say
-from sellf.report.charts import (
-    Marks,
-    Plot,
-    Reference,
-    Rows,
-    Series,
-    Shares,
-    distinct,
-    numbers,
-    shown,
-)
+from sellf.report import audit_charts
+from sellf.report.charts import shown
 from sellf.report.page import (
     Block,
     Callout,
@@ -30,12 +21,6 @@ from sellf.report.page import (
     said,
 )
 
-MEANING = {
-    "opportunity": "the chance of being accepted, of people whose outcome is good",
-    "accuracy": "the share of decisions that suit the outcome",
-    "qualification": "the share of people whose outcome is good",
-    "demographic": "the share of people who are accepted",
-}
 COUNTED = {
     "opportunity": ("Of 100 people whose outcome is good", "are accepted"),
     "accuracy": ("Of 100 decisions", "suit the outcome"),
@@ -53,24 +38,28 @@ def page(result: Audit | Audits) -> Page:
     first = audits[0]
     if len(audits) == 1:
         sections = [
-            Section("The picture", [_disparity(audits), _groups(first)]),
+            Section("The picture", [audit_charts.disparity(audits), audit_charts.groups(first)]),
             Section("The numbers", _figures(first)),
             *_details(first),
         ]
     else:
         sections = [
-            Section("The picture", [_disparity(audits)]),
+            Section("The picture", [audit_charts.disparity(audits)]),
             Section("The numbers", [_notions(audits)]),
         ]
         sections += [
             Section(
                 audit.notion.capitalize(),
-                [Words(" ".join([answer(audit), *_lead(audit)])), _groups(audit), *_figures(audit)]
+                [
+                    Words(" ".join([answer(audit), *_lead(audit)])),
+                    audit_charts.groups(audit),
+                    *_figures(audit),
+                ]
                 + [block for section in _details(audit, alone=False) for block in section.blocks],
             )
             for audit in audits
         ]
-    sections += [*_overlap(audits), _assumed(audits), _again(first.origin)]
+    sections += [*audit_charts.overlap(audits), _assumed(audits), _again(first.origin)]
     warnings = list(dict.fromkeys(line for audit in audits for line in audit.warnings))
     callouts = [Callout("Look at this first", warnings)] if warnings else []
     if len(audits) == 1 and first.needed is not None:
@@ -201,64 +190,6 @@ def _smallest(audit: Audit) -> str:
     return f"the smallest, {shown(say(name))[:40]}, has {group.people:,}"
 
 
-def _disparity(audits: Sequence[Audit]) -> Rows:
-    first = audits[0]
-    confidence = f"{1 - first.delta:.0%} interval"
-    marks = [
-        Marks("ours", numbers(a.difference.value for a in audits), 0, "circle"),
-        Marks("accepted only", numbers(a.naive for a in audits), 1, "cross"),
-        Marks("imputed", numbers(a.imputed for a in audits), 2, "diamond"),
-    ]
-    if all(a.truth for a in audits):
-        true = [max(a.truth.values()) - min(a.truth.values()) for a in audits if a.truth]
-        marks.append(Marks("truth", numbers(true), 6, "ring"))
-    words = "; ".join(
-        f"{a.notion}: between {a.difference.low:.3f} and {a.difference.high:.3f}, {a.verdict}"
-        for a in audits
-    )
-    return Rows(
-        title="The disparity, and what is tolerated",
-        text=f"Largest minus smallest group, by notion. {words}. A bar left of the line is fair, "
-        "right of it unfair, across it open.",
-        x_label="disparity",
-        names=[a.notion for a in audits],
-        marks=marks,
-        low=numbers(a.difference.low for a in audits),
-        high=numbers(a.difference.high for a in audits),
-        interval=confidence,
-        reference=Reference(first.omega, f"tolerated: {first.omega:g}", "x"),
-        x_range=(0.0, None),
-    )
-
-
-def _groups(audit: Audit) -> Rows:
-    items = sorted(audit.by_group.items(), key=lambda item: -item[1].value)
-    groups = [group for _, group in items]
-    marks = [
-        Marks("ours", numbers(g.value for g in groups), 0, "circle"),
-        Marks("accepted only", numbers(g.naive for g in groups), 1, "cross"),
-        Marks("imputed", numbers(g.imputed for g in groups), 2, "diamond"),
-    ]
-    if audit.truth is not None:
-        true = [audit.truth[name] for name, _ in items]
-        marks.append(Marks("truth", numbers(true), 6, "ring"))
-    highest = groups[0].value
-    return Rows(
-        title=f"{audit.notion.capitalize()} by group",
-        text=f"For each group {MEANING[audit.notion]}. All bars hold at once with "
-        f"{1 - audit.delta:.0%} confidence; estimates outside the shaded stretch are more than "
-        f"{audit.omega:g} below the highest.",
-        x_label=audit.notion,
-        names=distinct([shown(say(name)) for name, _ in items]),
-        marks=marks,
-        low=numbers(g.low for g in groups),
-        high=numbers(g.high for g in groups),
-        interval=f"{1 - audit.delta:.0%} interval",
-        band=(max(highest - audit.omega, 0.0), highest, f"within {audit.omega:g} of the highest"),
-        x_range=(0.0, 1.0),
-    )
-
-
 def _figures(audit: Audit) -> list[Block]:
     caption = f"{audit.notion.capitalize()} by group"
     return [
@@ -281,9 +212,9 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
     if audit.needed is not None and not (alone and not audit.needed.people):
         sections.append(Section("What would settle it", [_settle(audit, alone=alone)]))
     if audit.periods:
-        sections.append(Section("Over time", [_periods(audit), _period_table(audit)]))
+        sections.append(Section("Over time", [audit_charts.periods(audit), _period_table(audit)]))
     if audit.sensitivity:
-        sections.append(Section("If decisions knew more than the log", _doubts(audit)))
+        sections.append(Section("If decisions knew more than the log", audit_charts.doubts(audit)))
     if audit.certificate is not None:
         from sellf.audit.words import certificate_in_words
 
@@ -308,73 +239,6 @@ def _settle(audit: Audit, *, alone: bool) -> Block:
     )
 
 
-def _doubts(audit: Audit) -> list[Block]:
-    doubts = audit.sensitivity
-    middle = [(d.low + d.high) / 2 for d in doubts]
-    if audit.overturned_at is None:
-        verdict = "The verdict is open to begin with."
-    elif audit.overturned_at == float("inf"):
-        verdict = "No such factor overturns the verdict."
-    else:
-        verdict = f"The smallest factor that overturns the verdict is {audit.overturned_at:.2f}."
-    return [
-        Plot(
-            title=f"How much hidden knowledge {audit.notion}'s verdict bears",
-            text="The range of the disparity if the odds of acceptance of people who look alike "
-            f"in the log differed by a factor. {verdict}",
-            x_label="factor L",
-            y_label="disparity",
-            series=[
-                Series(
-                    "range of the disparity, and its middle",
-                    numbers(d.level for d in doubts),
-                    numbers(middle),
-                    numbers(d.low for d in doubts),
-                    numbers(d.high for d in doubts),
-                )
-            ],
-            references=[Reference(audit.omega, f"tolerated: {audit.omega:g}")],
-            y_range=(0.0, None),
-        )
-    ]
-
-
-def _periods(audit: Audit) -> Plot:
-    periods = audit.periods
-    places = numbers(range(len(periods)))
-    so_far = [(p.so_far_low + p.so_far_high) / 2 for p in periods]
-    return Plot(
-        title=f"The disparity in {audit.notion} over time",
-        text="Each period by itself, and everything up to its end. Either holds for all periods at "
-        f"once with {1 - audit.delta:.0%} confidence.",
-        x_label="period",
-        y_label="disparity",
-        x_names=[p.name for p in periods],
-        series=[
-            Series(
-                "each period by itself",
-                places,
-                numbers(p.value for p in periods),
-                numbers(p.low for p in periods),
-                numbers(p.high for p in periods),
-                place=0,
-            ),
-            Series(
-                "everything so far (middle)",
-                places,
-                numbers(so_far),
-                numbers(p.so_far_low for p in periods),
-                numbers(p.so_far_high for p in periods),
-                place=1,
-                style=1,
-            ),
-        ],
-        references=[Reference(audit.omega, f"tolerated: {audit.omega:g}")],
-        y_range=(0.0, None),
-        spread="intervals",
-    )
-
-
 def _period_table(audit: Audit) -> Grid:
     periods = audit.periods
     return Grid(
@@ -391,49 +255,6 @@ def _period_table(audit: Audit) -> Grid:
         },
         f"The disparity in {audit.notion} by period",
     )
-
-
-def _overlap(audits: Sequence[Audit]) -> list[Section]:
-    """Return who could have been accepted; the same for all notions."""
-    title = "What the accepted can tell of the rejected"
-    found = next((audit.overlap for audit in audits if audit.overlap is not None), None)
-    if found is None:
-        if all(audit.notion == "demographic" for audit in audits):
-            return []
-        trusted = any("outcomes of the rejected" in line for line in audits[0].assumptions)
-        if trusted:
-            return []
-        text = (
-            "The log does not say how likely each person was to be accepted (no propensities), and "
-            "has nothing to estimate it from. So nothing is concluded about the rejected: each of "
-            "their outcomes may be good or bad, and the intervals are as wide as that. Record the "
-            "chance of every decision, or name features with --feature."
-        )
-        return [Section(title, [Words(text)])]
-    groups = audits[0].by_group
-    names = list(found.by_group)
-    names.sort(key=lambda name: -groups[name].value)
-    level = f"{found.level:g}"
-    edges = [("up to 0.1", 0, 1), ("0.1 to 0.3", 1, 3), ("0.3 to 0.7", 3, 7), ("above 0.7", 7, 10)]
-    total = {name: max(sum(found.by_group[name]) + found.below[name], 1) for name in names}
-    parts = {f"below {level}: nothing can be concluded": [found.below[n] / total[n] for n in names]}
-    for label, start, end in edges:
-        parts[label] = [sum(found.by_group[n][start:end]) / total[n] for n in names]
-    none = sum(found.below.values())
-    everyone = sum(total.values())
-    text = (
-        "How likely people of each group were to be accepted. Of the rejected with a small chance "
-        "few alike were accepted, so intervals are wide; below "
-        f"{level} nothing is concluded: that is {none:,} of {everyone:,} people."
-    )
-    chart = Shares(
-        title="Chance of acceptance, by group",
-        text=text,
-        x_label="share of the group",
-        names=distinct([shown(say(name)) for name in names]),
-        parts={name: numbers(values) for name, values in parts.items()},
-    )
-    return [Section(title, [chart])]
 
 
 def _assumed(audits: Sequence[Audit]) -> Section:
