@@ -11,7 +11,7 @@ import sellf
 from sellf.algorithms import direct, guard
 from sellf.algorithms.algorithm import Task
 from sellf.algorithms.catalogue import resolve
-from sellf.algorithms.seen import Seen
+from sellf.algorithms.seen import Seen, newest_first
 from sellf.envs.worlds import make_world
 from sellf.fairness import Counts, utility
 
@@ -186,7 +186,7 @@ def test_the_bound_on_hidden_errors_holds_and_is_not_empty():
     for _ in range(400):
         errors = guard.start(3, 2)
         for _ in range(3):
-            errors = errors.add(simulate(rng, 700, chance, alpha, predicted))
+            errors = newest_first(errors, simulate(rng, 700, chance, alpha, predicted))
         means.append(np.sum(errors.first, axis=0) / np.sum(errors.people, axis=0))
         bounds.append(np.asarray(guard.bound(errors, jnp.asarray(0.05))))
     spread = np.std(means, axis=0) / np.sqrt(len(means))
@@ -223,6 +223,7 @@ def test_a_batch_of_people_is_drawn_beside_the_minibatch():
 def test_where_nobody_is_ever_accepted_nothing_is_known_of_the_rejected():
     chance, alpha = np.array([0.0, 0.8, 0.5, 0.9]), np.array([0.4, 0.7, 0.5, 0.9])
     errors = simulate(np.random.default_rng(1), 5000, chance, alpha, alpha)
+    errors = newest_first(guard.start(1, 2), errors)
     first, second = np.asarray(guard.bound(errors, jnp.asarray(0.05)))
     assert first == 1
     assert second < 0.2

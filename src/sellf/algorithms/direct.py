@@ -20,7 +20,7 @@ from sellf.algorithms.advantages import standardised
 from sellf.algorithms.algorithm import Algorithm, Extra, Fields, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
-from sellf.algorithms.seen import Seen
+from sellf.algorithms.seen import Seen, members, newest_first
 from sellf.envs.world import Chances
 from sellf.fairness import Notion, utility
 
@@ -82,10 +82,7 @@ class Recalled(NamedTuple):
     def add(self, seen: Seen) -> "Recalled":
         """Take in a rollout in place of the oldest."""
         label = jnp.where(seen.action, seen.positive.astype(jnp.float32), -1.0)
-        return Recalled(
-            jnp.roll(self.profile, 1, axis=0).at[0].set(seen.profile),
-            jnp.roll(self.label, 1, axis=0).at[0].set(label),
-        )
+        return newest_first(self, Recalled(seen.profile, label))
 
 
 def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
@@ -109,7 +106,7 @@ def learn(
     least = SEMI if config.semi_stochastic else 0.0
     accept = networks.acceptance(lambda profile: policy.logit(profile)[None], least)
     errors = guard.errors(seen, accept(seen.profile), predict, len(task.world.groups))
-    errors = extra["errors"].add(errors)
+    errors = newest_first(extra["errors"], errors)
     recalled = extra["recalled"].add(seen)
     if task.notion == "qualification":
         utilities, columns = credits(task, seen, predict, config.leveling)
@@ -192,11 +189,6 @@ def credits(
     if leveling == "both":
         side -= (seen.group == jnp.argmax(utilities)).astype(jnp.float32)
     return utilities, {"each_credit": side * own}
-
-
-def members(group: Int[Array, " n"], groups: int) -> Float[Array, "n groups"]:
-    """Return who belongs to which group, as 1 and 0."""
-    return (group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
 
 
 def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:

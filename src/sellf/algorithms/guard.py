@@ -12,27 +12,22 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sellf.algorithms.seen import Seen
+from sellf.algorithms.seen import Seen, members
 from sellf.envs.world import Chances
 from sellf.fairness import Notion, utility
 from sellf.fairness.bounds import bias_bound
 
 
 class Errors(NamedTuple):
-    """Sums over each of the latest rollouts, per group, the newest first."""
+    """Sums over a rollout, or over each of the latest with the newest first, per group."""
 
-    people: Float[Array, "memory groups"]
-    first: Float[Array, "memory groups"]
+    people: Float[Array, "*memory groups"]
+    first: Float[Array, "*memory groups"]
     """Of the errors ..."""
-    second: Float[Array, "memory groups"]
+    second: Float[Array, "*memory groups"]
     """... and of their squares."""
-    largest: Float[Array, "memory groups"]
+    largest: Float[Array, "*memory groups"]
     """The largest weight that anyone met could have had."""
-
-    def add(self, new: "Errors") -> "Errors":
-        """Take in a rollout in place of the oldest."""
-        pairs = zip(self, new, strict=True)
-        return Errors(*(jnp.roll(old, 1, axis=0).at[0].set(row[0]) for old, row in pairs))
 
 
 def start(memory: int, groups: int) -> Errors:
@@ -42,16 +37,15 @@ def start(memory: int, groups: int) -> Errors:
 
 def errors(seen: Seen, chance: Float[Array, " steps"], predict: Chances, groups: int) -> Errors:
     """Return the sums of one rollout."""
-    member = seen.group[:, None] == jnp.arange(groups)[None, :]
     weight = (1 - chance) / jnp.maximum(chance, 1e-6)
     miss = predict(seen.profile) - seen.positive.astype(jnp.float32)
     each = jnp.where(seen.action, weight * miss, 0.0)
-    inside = member.astype(jnp.float32)
+    inside = members(seen.group, groups)
     return Errors(
-        jnp.sum(inside, axis=0)[None],
-        (each @ inside)[None],
-        ((each * each) @ inside)[None],
-        jnp.max(jnp.where(member, weight[:, None], 0.0), axis=0)[None],
+        jnp.sum(inside, axis=0),
+        each @ inside,
+        (each * each) @ inside,
+        jnp.max(inside * weight[:, None], axis=0),
     )
 
 

@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from sellf.algorithms.seen import members
+
 
 def log_probability(logit: Float[Array, "*n"], action: Bool[Array, "*n"]) -> Float[Array, "*n"]:
     """Return the log-probability of a decision, accepting with probability sigmoid(logit)."""
@@ -64,7 +66,7 @@ def renyi_penalty(
     sum_g c_g E[(1 - pi)^2 / P | g] / sum_g c_g, over the people of a minibatch; `scale` is c_g, the
     group's a / r (opportunity: a / (r phi~)).
     """
-    member = (group[:, None] == jnp.arange(scale.shape[0])[None, :]).astype(jnp.float32)
+    member = members(group, scale.shape[0])
     term = (1 - chance) ** 2 / accepted_before
     mean = (term @ member) / jnp.maximum(jnp.sum(member, axis=0), 1.0)
     return jnp.sum(scale * mean) / jnp.sum(scale)
@@ -78,7 +80,7 @@ def weighted_cross_entropy(
     groups: int,
 ) -> Float[Array, ""]:
     """Return the predictor's loss: per group sum(w l) / sum(w), added up over the groups."""
-    member = (group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
+    member = members(group, groups)
     each = weight * -log_probability(logit, label)
     total, norm = each @ member, weight @ member
     return jnp.sum(total / jnp.where(norm > 0, norm, 1.0))

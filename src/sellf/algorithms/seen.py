@@ -5,14 +5,17 @@ it returns has no place for them, and the disparity it holds is the one of the a
 view. Only the oracle baseline has the view "true".
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from sellf.envs import window as windows
 from sellf.envs.world import Step, World
 from sellf.fairness import Counts, Notion, View, spread, utility
+
+Kept = TypeVar("Kept")
 
 
 class Seen(NamedTuple):
@@ -33,6 +36,16 @@ class Seen(NamedTuple):
     whose window counts people after the decision)."""
     last: Counts
     """The counts at the end of the rollout, in the algorithm's view, per group."""
+
+
+def members(group: Int[Array, " n"], groups: int) -> Float[Array, "n groups"]:
+    """Return who belongs to which group, as 1 and 0."""
+    return (group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
+
+
+def newest_first(kept: Kept, new: Kept) -> Kept:
+    """Put what is new before what is kept, in place of the oldest; every leaf's first axis."""
+    return jax.tree.map(lambda old, row: jnp.roll(old, 1, axis=0).at[0].set(row), kept, new)
 
 
 def disparities(

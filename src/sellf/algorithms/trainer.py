@@ -13,7 +13,7 @@ from sellf.algorithms.adam import Learner, at_most
 from sellf.algorithms.advantages import gae
 from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task, ppo_loss
 from sellf.algorithms.config import PPO
-from sellf.algorithms.seen import disparities, see
+from sellf.algorithms.seen import disparities, members, see
 from sellf.envs import world as worlds
 from sellf.envs.rollout import rollout
 from sellf.envs.world import State, Step, World
@@ -188,8 +188,7 @@ def permutations(key: Key[Array, ""], number: int, length: int) -> Int[Array, "n
 
 def measure(task: Task, steps: Step, accept: worlds.Chances) -> Metrics:
     """Return what to log of a rollout; the true figures are for people, not for the algorithm."""
-    group = task.world.group[steps.profile]
-    member = (group[:, None] == jnp.arange(len(task.world.groups))[None, :]).astype(jnp.float32)
+    member = members(task.world.group[steps.profile], len(task.world.groups))
     accepted = steps.outcome.action.astype(jnp.float32) @ member
     return {
         "reward": jnp.sum(steps.reward),
