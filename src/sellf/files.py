@@ -71,7 +71,10 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
     try:
         return load(path.read_bytes())
     except (OSError, SafetensorError, ValueError) as error:
-        raise InputError(f"cannot read {path}: it is missing or damaged ({error}).") from None
+        raise InputError(
+            f"cannot read {path}: it is missing or damaged ({error}). Restore it from a copy, or "
+            "train anew into another folder."
+        ) from None
 
 
 def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict[str, Any]:
@@ -83,7 +86,10 @@ def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict
     except OSError:
         raise InputError(f"{path.parent} holds no {path.name}: it is not a run folder.") from None
     except ValueError:
-        raise InputError(f"{path} is damaged: it is not valid JSON.") from None
+        raise InputError(
+            f"{path} is damaged: it is not valid JSON. Restore it from a copy, or train anew into "
+            "another folder."
+        ) from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != expected_format:
         raise InputError(
