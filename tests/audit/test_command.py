@@ -1,6 +1,8 @@
 """`sellf audit` as its users meet it."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -72,6 +74,9 @@ def test_an_audit_by_month(capsys, path):
         (["log.csv", *OPTIONS], "there is no file log.csv"),
         (["--example", "--notion", "equality"], "did you mean"),
         (["--example", "--omega", "2"], "omega is 2"),
+        (["log.csv", "--save", "copy.csv"], "--example --save loans.csv"),
+        (["--example", "--save", "loans.parquet"], "--example --save loans.csv"),
+        (["--example", "--save", "no/loans.csv"], "there is no folder no"),
     ],
 )
 def test_a_mistake_ends_with_exit_code_2_and_writes_nothing(
@@ -137,3 +142,23 @@ def test_a_page_of_the_audit_is_whole_and_names_in_it_are_text(tmp_path, capsys)
         page.unlink()
     assert main(["audit", "--example", "--html", str(tmp_path / "no" / "page.html")]) == 2
     assert "there is no folder" in capsys.readouterr().err
+
+
+def test_the_examples_log_can_be_kept_and_audited_by_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["audit", "--example", "--save", "loans.csv"]) == 0
+    shown = capsys.readouterr().out
+    columns = {"group": "race", "decision": "approved", "outcome": "repaid"}
+    known = {"propensity": "p_approve", "score": "p_repay"}
+    again = sellf.audit("loans.csv", **columns, **known)
+    assert str(again).splitlines()[0] == shown.splitlines()[0]
+    assert main(["audit", "--example", "--save", "loans.csv"]) == 0  # the same again: nothing lost
+    (tmp_path / "loans.csv").write_text("mine")
+    assert main(["audit", "--example", "--save", "loans.csv"]) == 2
+    assert (tmp_path / "loans.csv").read_text() == "mine"
+
+
+def test_output_that_nobody_reads_to_the_end_is_no_error():
+    command = f"{sys.executable} -m sellf audit --example | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -91,3 +91,30 @@ def test_a_large_study_stays_small(results):
     text = report.study(replace(results, cells=cells))
     assert len(text.encode()) < LARGEST
     assert text.count("<figure ") == 12 * 4
+
+
+def test_the_command_reports_a_study_by_its_name_or_file(results, tmp_path, monkeypatch, capsys):
+    from sellf.cli import main
+    from sellf.studies.run import run
+    from sellf.studies.spec import load
+    from sellf.studies.store import open_store
+    from tests.studies.tiny import TEXT, FakeEngine, Outcome, folder
+
+    deployed = results.cells[0].final[0].evaluation
+    engine = FakeEngine(lambda job: Outcome(job, folder(job.run, deployed)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SELLF_STORE", raising=False)
+    (tmp_path / "mine.toml").write_text(TEXT)
+    assert main(["report", "mine.toml"]) == 2
+    assert "sellf study run mine.toml" in capsys.readouterr().err
+    run(load("mine.toml"), open_store(tmp_path / "store"), engine)
+    assert main(["report", "mine.toml", "--store", "store", "-o", "page.html"]) == 0
+    text = (tmp_path / "page.html").read_text()
+    Reader(text)
+    assert "sellf study run mine.toml --store store" in text
+    assert "sellf report mine.toml --store store -o page.html" in text
+    capsys.readouterr()
+    assert main(["report", "paper-main", "--quick", "--store", "store"]) == 2
+    assert "sellf study run paper-main --quick --store store" in capsys.readouterr().err
+    assert main(["report", ".", "--quick"]) == 2
+    assert "for the report of a study" in capsys.readouterr().err

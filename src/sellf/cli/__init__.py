@@ -1,5 +1,6 @@
 """The command line: parse, call, print."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -17,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         run(arguments or ["--help"])
+        sys.stdout.flush()
     except InputError as error:
         print(f"sellf: {error}", file=sys.stderr)
         return 2
@@ -30,4 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read our output (`| head`) has seen enough; Python would complain on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0

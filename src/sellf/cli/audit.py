@@ -11,16 +11,34 @@ from sellf.fairness.notions import NOTIONS, Notion
 
 
 def show(
-    log: str | None, options: dict[str, Any], *, example: bool, json: bool, html: Path | None
+    log: str | None,
+    options: dict[str, Any],
+    *,
+    example: bool,
+    json: bool,
+    html: Path | None,
+    save: Path | None = None,
 ) -> None:
-    """Audit a log and print what was found; `html` is a file for a page of it."""
-    if html is not None and not html.parent.is_dir():
-        raise InputError(f"there is no folder {html.parent} for --html {html}: make it first.")
+    """Audit a log and print what was found.
+
+    Args:
+        log: the file.
+        options: of the audit.
+        example: audit the simulated log instead.
+        json: print JSON.
+        html: a file for a page of it.
+        save: a file for the simulated log itself.
+    """
+    for option, path in (("html", html), ("save", save)):
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"there is no folder {path.parent} for --{option} {path}: make it.")
     if example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
+    if save is not None:
+        _save(save, example)
     if html is not None:
         report.check()
     notion = options.pop("notion")
@@ -34,6 +52,17 @@ def show(
         print(("\n\n" + "-" * 78 + "\n").join(parts))
     else:
         print(result)
+
+
+def _save(path: Path, example: bool) -> None:
+    from sellf.cli.lending_log import as_csv
+
+    if not example or path.suffix != ".csv":
+        raise InputError("--save keeps the example's log: type `--example --save loans.csv`.")
+    content = as_csv()
+    if path.exists() and not (path.is_file() and path.read_bytes() == content):
+        raise InputError(f"{path} exists: choose another name for --save, or remove it first.")
+    files.write(path, content)
 
 
 def _audit(log: Any, notion: str, options: dict[str, Any]) -> Audit | Audits:

@@ -57,6 +57,7 @@ def audit(
     example: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     html: Path | None = None,
+    save: Path | None = None,
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
 
@@ -84,6 +85,7 @@ def audit(
         example: audit a simulated lending log whose truth is known.
         json: print every figure as JSON.
         html: write a report to send into this file: one page that works offline.
+        save: (example) keep its log in this CSV file, to try things with.
     """
     from sellf.cli.audit import show
 
@@ -108,7 +110,7 @@ def audit(
         "trust_rejected_outcomes": trust_rejected_outcomes,
         "drop_missing": drop_missing,
     }
-    show(log, options, example=example, json=json, html=html)
+    show(log, options, example=example, json=json, html=html, save=save)
 
 
 def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
@@ -230,16 +232,21 @@ def study(
 def report(
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH")] = (),
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = Path("report.html"),
+    quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    store: Path | None = None,
 ) -> None:
     """Write a report to send: one HTML file that works offline.
 
     Args:
-        paths: the JSON that an audit printed, in a file, or the folders of runs to compare.
+        paths: the JSON that an audit printed, in a file; the folders of runs to compare; or a
+            study, by its name or TOML file.
         out: the file to write.
+        quick: (study) its small version.
+        store: (study) the folder of runs (default: $SELLF_STORE, else sellf-store).
     """
     from sellf.cli.report import write
 
-    write(list(paths), out)
+    write(list(paths), out, quick=quick, store=store)
 
 
 def doctor(json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:

@@ -18,6 +18,15 @@ def example(people: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
     return log | {"repaid": np.where(log["approved"] == 1, log["repaid"], np.nan)}
 
 
+def as_csv() -> bytes:
+    """Return that log as the text of a CSV file; what is not known is empty."""
+    log = example()
+    columns = {name: [str(value) for value in column.tolist()] for name, column in log.items()}
+    columns["repaid"] = ["" if value == "nan" else value for value in columns["repaid"]]
+    rows = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
+    return ("\n".join(rows) + "\n").encode()
+
+
 def simulate(people: int, seed: int) -> dict[str, np.ndarray]:
     """Return a lending log on FICO's figures, hidden labels included.
 

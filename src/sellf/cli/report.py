@@ -7,15 +7,17 @@ from sellf import files, report
 from sellf.errors import InputError
 
 
-def write(paths: list[Path], out: Path) -> None:
-    """Write the report of an audit's JSON or of run folders, and say where it is."""
+def write(paths: list[Path], out: Path, *, quick: bool = False, store: Path | None = None) -> None:
+    """Write the report of an audit's JSON, of run folders or of a study, and say where it is."""
     if not paths:
         raise InputError(
             "name what to report: type `sellf report runs/first -o report.html`, or "
-            "`sellf audit ... --json > audit.json` and then `sellf report audit.json`."
+            "`sellf audit ... --json > audit.json` and then `sellf report audit.json`; a study by its "
+            "name: `sellf report paper-main`."
         )
     if not out.parent.is_dir():
         raise InputError(f"there is no folder {out.parent} for -o {out}: make it first.")
-    text = report.of_paths(paths, out, lambda line: print(line, file=sys.stderr))
+    say = lambda line: print(line, file=sys.stderr)  # noqa: E731
+    text = report.of_paths(paths, out, say, quick=quick, store=store)
     files.write(out, text.encode())
     print(f"The report is in {out}: open it in a browser.", file=sys.stderr)

@@ -52,17 +52,68 @@ def study(results: "Results", command: str = "") -> str:
     return report(results, command)
 
 
-def of_paths(paths: Sequence[Path], out: Path, say: Callable[[str], None] = lambda _: None) -> str:
-    """Return the report of what paths hold: the JSON of an audit, or the folders of runs.
+def stored_study(
+    name: str | Path,
+    *,
+    quick: bool = False,
+    store: str | Path | None = None,
+    out: str | Path = "report.html",
+) -> str:
+    """Return the report of a study from the runs in a store, as one HTML file.
 
     Args:
-        paths: one file, or any number of folders.
+        name: of a study that comes with sellf, or a TOML file.
+        quick: its small version.
+        store: the folder of runs (default: $SELLF_STORE, else sellf-store).
+        out: where it will be written; it is part of the command that the report names.
+    """
+    check()
+    from sellf.studies import spec
+    from sellf.studies.results import results
+    from sellf.studies.store import open_store
+
+    asked = spec.load(str(name), quick)
+    found = results(asked, open_store(Path(store) if store is not None else None, write=False))
+    options = [*(["--quick"] if quick else []), *(["--store", str(store)] if store else [])]
+    run, told = (
+        shlex.join(["sellf", *words, *options, *more])
+        for words, more in (
+            (("study", "run", str(name)), ()),
+            (("report", str(name)), ("-o", str(out))),
+        )
+    )
+    if not any(cell.grid or cell.final for cell in found.cells):
+        raise InputError(f"no run of {asked.name} is done yet: type `{run}`.")
+    return study(found, f"{run}\n{told}")
+
+
+def of_paths(
+    paths: Sequence[Path],
+    out: Path,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    quick: bool = False,
+    store: Path | None = None,
+) -> str:
+    """Return the report of what paths hold: an audit's JSON, folders of runs, or a study.
+
+    Args:
+        paths: one file, the name of one study, or any number of folders.
         out: where it will be written.
         say: is told what takes long.
+        quick: (study) its small version.
+        store: (study) the folder of runs.
     """
+    if len(paths) == 1 and _names_study(paths[0]):
+        return stored_study(paths[0], quick=quick, store=store, out=out)
+    if quick or store is not None:
+        raise InputError("--quick and --store are for the report of a study: name one.")
     missing = [path for path in paths if not path.exists()]
     if missing:
-        raise InputError(f"there is no {missing[0]}: name the folder of a run, or an audit's JSON.")
+        raise InputError(
+            f"there is no {missing[0]}: name the folder of a run, an audit's JSON, or a study "
+            "(`sellf study list` has the names)."
+        )
     saved = [path for path in paths if path.is_file()]
     if not saved:
         return runs(paths, out=out, say=say)
@@ -75,10 +126,20 @@ def of_paths(paths: Sequence[Path], out: Path, say: Callable[[str], None] = lamb
     return audit(read(saved[0]))
 
 
+def _names_study(path: Path) -> bool:
+    if path.suffix == ".toml":
+        return True
+    if path.exists() or path.name != str(path):
+        return False
+    from sellf.studies.spec import builtin
+
+    return str(path) in builtin()
+
+
 def check() -> None:
     """Refuse to begin what cannot be finished: a report needs Jinja2."""
     if find_spec("jinja2") is None:
         raise InputError("a report needs Jinja2: type `pip install 'sellf[report]'`.")
 
 
-__all__ = ["audit", "check", "of_paths", "runs", "study"]
+__all__ = ["audit", "check", "of_paths", "runs", "stored_study", "study"]

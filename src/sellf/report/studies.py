@@ -264,7 +264,9 @@ def _assumed() -> Section:
 
 
 def _again(results: "Results", records: Sequence["Record"], command: str) -> Section:
-    typed = command or f"sellf study {shown(results.study)}" + (" --quick" if results.quick else "")
+    typed = command or f"sellf study run {shown(results.study)}" + (
+        " --quick" if results.quick else ""
+    )
     steps = sorted({record.spec.steps for record in records})
     seeds = sorted({record.spec.seed for cell in results.cells for record in cell.final})
     facts = [
