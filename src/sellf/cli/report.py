@@ -12,8 +12,8 @@ def write(paths: list[Path], out: Path, *, quick: bool = False, store: Path | No
     if not paths:
         raise InputError(
             "name what to report: type `sellf report runs/first -o report.html`, or "
-            "`sellf audit ... --json > audit.json` and then `sellf report audit.json`; a study by its "
-            "name: `sellf report paper-main`."
+            "`sellf audit ... --json > audit.json` and then `sellf report audit.json`; a study by "
+            "its name: `sellf report paper-main`."
         )
     if not out.parent.is_dir():
         raise InputError(f"there is no folder {out.parent} for -o {out}: make it first.")

@@ -264,9 +264,8 @@ def _assumed() -> Section:
 
 
 def _again(results: "Results", records: Sequence["Record"], command: str) -> Section:
-    typed = command or f"sellf study run {shown(results.study)}" + (
-        " --quick" if results.quick else ""
-    )
+    quick = " --quick" if results.quick else ""
+    typed = command or f"sellf study run {shown(results.study)}{quick}"
     steps = sorted({record.spec.steps for record in records})
     seeds = sorted({record.spec.seed for cell in results.cells for record in cell.final})
     facts = [
