@@ -40,6 +40,9 @@ class RayEngine:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if address not in (None, "auto"):
             _reachable(address)
+            if _is_here(address) and _has_token():
+                # As Ray does for "auto": a cluster on this machine may see this machine's token.
+                os.environ.setdefault("RAY_AUTH_MODE", "token")
         if address is None or _loopback_only(address):
             # Ray takes 127.0.0.1 for this machine's other address, unless told, when imported,
             # that clusters of several machines are none of its business (Linux too, whatever the
@@ -143,9 +146,14 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
         ray.init(address=address, **common)
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
+        hint = (
+            " If the cluster asks for a token, as Ray's do by default: put it into "
+            "~/.ray/auth_token and type RAY_AUTH_MODE=token before the command."
+        )
+        hint = "" if "RAY_AUTH_MODE" in os.environ else hint
         raise InputError(
             f"no Ray cluster answers at {address} ({reason}): start one with `ray start --head`, "
-            "or leave --address out."
+            f"or leave --address out.{hint}"
         ) from None
 
 
@@ -153,6 +161,22 @@ def _passed_on(here: bool) -> dict[str, str]:
     """Return settings of this process that matter to workers; those of the machine, only here."""
     names = ["JAX_PLATFORMS", "XLA_FLAGS", *(["SELLF_CACHE"] if here else [])]
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _has_token() -> bool:
+    """Return whether there is a token for Ray clusters, where Ray looks for it."""
+    named = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ)
+    return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
+
+
+def _is_here(address: str) -> bool:
+    """Return whether an address is one of this machine's: only those can be listened at."""
+    host = address.removeprefix("ray://").rpartition(":")[0]
+    try:
+        socket.create_server((host, 0)).close()
+    except OSError:
+        return False
+    return True
 
 
 def _loopback_only(address: str) -> bool:
