@@ -36,6 +36,23 @@ def test_a_second_run_does_nothing_and_a_third_only_what_is_missing(tmp_path):
     assert sorted(third.did) == sorted(lost)
 
 
+def test_what_was_selected_is_trained_before_the_next_grid(tmp_path):
+    kept = open_store(tmp_path)
+    two = study(TEXT.replace('"opportunity"]]', '"opportunity"], ["lending", "accuracy"]]'))
+
+    def interrupted(job):
+        # The first cell's runs, and one of the next grid.
+        if len(engine.did) > TOTAL + 1:
+            raise KeyboardInterrupt
+        return Outcome(job, folder(job.run))
+
+    engine = FakeEngine(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(two, kept, engine)
+    whole = [cell.algorithm for cell in results(two, kept).cells if len(cell.final) == 3]
+    assert whole[:2] == ["ppo", "sellf"]
+
+
 @pytest.mark.parametrize("stop", range(0, TOTAL, 2))
 def test_stopped_after_any_run_it_ends_the_same(tmp_path, stop):
     whole, cut = open_store(tmp_path / "whole"), open_store(tmp_path / "cut")

@@ -65,8 +65,8 @@ class FakeEngine:
     def __init__(self, outcome=lambda job: Outcome(job, folder(job.run))):
         self.outcome, self.jobs, self.did, self.closed = outcome, deque[Job](), [], False
 
-    def submit(self, job):
-        self.jobs.append(job)
+    def submit(self, job, soon=False):
+        (self.jobs.appendleft if soon else self.jobs.append)(job)
 
     def wait(self, seconds):
         job = self.jobs.popleft()

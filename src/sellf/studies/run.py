@@ -109,7 +109,7 @@ class _Work:
             names.discard(name)
         self._select()
 
-    def _want(self, runs: dict[str, RunSpec]) -> None:
+    def _want(self, runs: dict[str, RunSpec], soon: bool = False) -> None:
         """Submit runs that are missing, among them those that are there but damaged."""
         for name, one in runs.items():
             if name in self.tally.wanted:
@@ -121,7 +121,7 @@ class _Work:
                 self.tally.failed[name] = self.reader.failed[name]["reason"]
             else:
                 self.open[name] = job = engines.job(one, name)
-                self.engine.submit(job)
+                self.engine.submit(job, soon)
 
     def _there(self, name: str) -> bool:
         if name not in self.reader.done:
@@ -150,7 +150,8 @@ class _Work:
                 )
             else:
                 runs = group.runs(self.study, index, self.study.seeds)
-                self._want({plan.key(run): run for run in runs})
+                # Before other cells' grids: a study that is stopped has whole rows to show.
+                self._want({plan.key(run): run for run in runs}, soon=True)
 
     def beat(self, now: bool = False) -> None:
         """Show how far it is; leave a sign of life for `sellf study status` now and then."""

@@ -45,8 +45,8 @@ class Engine(Protocol):
         """How many at a time."""
         ...
 
-    def submit(self, job: Job) -> None:
-        """Take a job."""
+    def submit(self, job: Job, soon: bool = False) -> None:
+        """Take a job; `soon`: before those that were there already."""
         ...
 
     def wait(self, seconds: float) -> list[Outcome]:

@@ -26,9 +26,9 @@ class HereEngine:
         self.workers = 1
         self.jobs: deque[Job] = deque()
 
-    def submit(self, job: Job) -> None:
-        """Take a job."""
-        self.jobs.append(job)
+    def submit(self, job: Job, soon: bool = False) -> None:
+        """Take a job; `soon`: before those that were there already."""
+        (self.jobs.appendleft if soon else self.jobs.append)(job)
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Do the next job."""
@@ -78,10 +78,12 @@ class LocalEngine:
         for thread in self.threads:
             thread.start()
 
-    def submit(self, job: Job) -> None:
-        """Take a job."""
+    def submit(self, job: Job, soon: bool = False) -> None:
+        """Take a job; `soon`: its program is the next that a worker turns to."""
         with self.change:
             self.jobs.setdefault(job.program, deque()).append(job)
+            if soon:
+                self.jobs = {job.program: self.jobs.pop(job.program), **self.jobs}
             self.change.notify()
 
     def wait(self, seconds: float) -> list[Outcome]:

@@ -72,9 +72,9 @@ class RayEngine:
         cores = int(self.ray.cluster_resources().get("CPU", 1))
         return max(1, min(cores, self.limit or cores))
 
-    def submit(self, job: Job) -> None:
-        """Take a job."""
-        self.jobs.append(job)
+    def submit(self, job: Job, soon: bool = False) -> None:
+        """Take a job; `soon`: before those that were there already."""
+        (self.jobs.appendleft if soon else self.jobs.append)(job)
 
     def wait(self, seconds: float) -> list[Outcome]:
         """Return what has come to an end."""
