@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sellf.cli import main
-from sellf.studies import plan
+from sellf.studies import plan, spec
 from sellf.studies.results import results
 from sellf.studies.run import run
 from sellf.studies.show import Show
@@ -205,3 +205,16 @@ def test_the_same_run_asked_for_by_two_studies_is_done_once(tmp_path):
     assert all(
         plan.key(run) in kept.done() for group in plan.groups(wider) for run in group.first(wider)
     )
+
+
+def test_runs_that_are_timed_are_kept_apart(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(TEXT)
+    (tmp_path / "timed.toml").write_text("alone = true\n" + TEXT)
+    run(spec.load("tiny.toml"), open_store("store"), FakeEngine())
+    assert main(["study", "status", "timed.toml", "--store", "store"]) == 0
+    assert f"0 of {TOTAL} runs are done" in capsys.readouterr().out
+    run(spec.load("timed.toml"), open_store("store", alone=True), FakeEngine())
+    assert main(["study", "status", "timed.toml", "--store", "store"]) == 0
+    assert f"{TOTAL} of {TOTAL} runs are done" in capsys.readouterr().out
+    assert (tmp_path / "store-alone" / "runs").is_dir()

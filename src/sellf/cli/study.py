@@ -75,7 +75,7 @@ def _run(
     from sellf.studies.run import run
     from sellf.studies.show import Show
 
-    store = open_store(folder)
+    store = open_store(folder, alone=study.alone)
     made = engines.make(engine, 1 if study.alone and workers is None else workers, address)
     typed = _typed(name, study, folder)
     print(
@@ -104,7 +104,7 @@ def _run(
 def _status(study: Study, folder: Path | None, check: bool) -> int:
     from sellf.studies.status import status
 
-    store = open_store(folder, write=False)
+    store = open_store(folder, write=False, alone=study.alone)
     found = status(study, store, check)
     console = Console(highlight=False)
     quick = ", quick" if study.quick else ""
@@ -135,7 +135,7 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
 def _write(action: str, study: Study, name: str, folder: Path | None, out: Path | None) -> None:
     from sellf.studies.results import results
 
-    found = results(study, open_store(folder, write=False))
+    found = results(study, open_store(folder, write=False, alone=study.alone))
     typed = _typed(name, study, folder)
     if not any(cell.final for cell in found.cells):
         raise InputError(f"no run of {study.name} is final yet: type `sellf study run {typed}`.")

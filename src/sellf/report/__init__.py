@@ -73,7 +73,7 @@ def stored_study(
     from sellf.studies.store import open_store
 
     asked = spec.load(str(name), quick)
-    found = results(asked, open_store(Path(store) if store is not None else None, write=False))
+    found = results(asked, open_store(store, write=False, alone=asked.alone))
     options = [*(["--quick"] if quick else []), *(["--store", str(store)] if store else [])]
     run, told = (
         shlex.join(["sellf", *words, *options, *more])

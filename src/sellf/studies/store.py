@@ -146,12 +146,17 @@ class Store:
         (self.folder / "failed" / f"{name}.json").unlink(missing_ok=True)
 
 
-def open_store(folder: str | Path | None = None, write: bool = True) -> Store:
+def open_store(
+    folder: str | Path | None = None, write: bool = True, *, alone: bool = False
+) -> Store:
     """Open a store: the folder given, else $SELLF_STORE, else `sellf-store` here.
 
-    To write to, it is made if it is not there, and its runs must be of this version.
+    To write to, it is made if it is not there, and its runs must be of this version. Runs that are
+    done one at a time (`alone`), to be timed, are kept beside: done with others around them they
+    would be the same in everything but their seconds.
     """
     path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
+    path = path.with_name(f"{path.name}-alone") if alone else path
     mark = path / "store.json"
     if not mark.is_file():
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
