@@ -65,7 +65,7 @@ class Direct(PredictorConfig, PPO):
     guard: bool = False
     """Whether the constraint includes what the predictor's errors can hide (Theorem 4)."""
     guard_memory: int = 50
-    """On how many of the latest rollouts those errors are measured."""
+    """On how many of the latest rollouts those errors are measured, and a promise is made about."""
     guard_delta: float = 0.05
     """The chance with which their bound may fail, at any one iteration."""
     semi_stochastic: bool = False
@@ -105,21 +105,23 @@ def learn(
     predict = predictors.chances(LINEAR, task, extra["predictor"])
     least = SEMI if config.semi_stochastic else 0.0
     accept = networks.acceptance(lambda profile: policy.logit(profile)[None], least)
-    errors = guard.errors(seen, accept(seen.profile), predict, len(task.world.groups))
-    errors = newest_first(extra["errors"], errors)
-    recalled = extra["recalled"].add(seen)
+    errors, recalled = extra["errors"], extra["recalled"].add(seen)
     if task.notion == "qualification":
         utilities, columns = credits(task, seen, predict, config.leveling)
         rate, ceiling = config.credit_rate, config.credit_limit
+        # It is measured where a decision leaves people, whose labels nobody has seen yet.
+        bias = promise = jnp.ones(())
     else:
         utilities, columns = shares(task, recalled, predict, accept)
         rate, ceiling = config.dual_rate, config.dual_limit
+        new = guard.errors(task.notion, seen, accept(seen.profile), predict, len(task.world.groups))
+        errors = newest_first(errors, new)
+        bias, promise = guard.bias(errors, jnp.asarray(config.guard_delta, jnp.float32))
     gap = jnp.max(utilities) - jnp.min(utilities)
-    bias, v = guard.bias(task.notion, errors, seen, jnp.asarray(config.guard_delta))
     target = config.margin * config.omega
     if config.guard:
         # Errors that alone exceed omega leave no promise to pay for.
-        room = (1 - v) * config.omega - bias
+        room = config.omega - bias
         target = jnp.where(room > 0, room, target)
     step = rate * (gap - target)
     multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
@@ -131,7 +133,7 @@ def learn(
         "gap": gap,
         "target": target,
         "bias": bias,
-        "promise": guard.promise(gap, bias, v),
+        "promise": promise,
         "multiplier": multiplier,
         "dual_step": step,
     }
@@ -239,13 +241,14 @@ def batched(fields: Fields, figures: Fields) -> Float[Array, " groups"]:
 
 def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
     """Say whether the constraint was met, and what that promises."""
-    last = rows[-min(LAST, len(rows)) :]
+    # A training that was killed may have lost what it logged last.
+    last = [row for row in rows if "promise" in row][-LAST:]
     if not last:
         return None
-    gap, target, bias, promise, price = (
-        sum(row[name] for row in last) / len(last)
-        for name in ("gap", "target", "bias", "promise", "multiplier")
+    gap, target, price = (
+        sum(row[name] for row in last) / len(last) for name in ("gap", "target", "multiplier")
     )
+    bias, promise = last[-1]["bias"], last[-1]["promise"]
     ceiling = config.credit_limit if notion == "qualification" else config.dual_limit
     seen = f"over the last {len(last)} iterations the imputed disparity was {gap:.3f}"
     # The disparity is held around the target, so it is on either side of it.
@@ -264,10 +267,15 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
         )
     sure = f"{1 - config.guard_delta:.0%}"
     if promise <= config.omega:
-        return f"{first} With {sure} the true disparity is at most {promise:.3f}: omega is kept."
+        met = f"of the people met in the last {config.guard_memory} iterations"
+        return (
+            f"{first} With {sure} the true disparity {met} is at most {promise:.3f}: omega is kept."
+        )
+    if notion == "qualification":
+        return f"{first} Nothing is promised of the true one: it is of labels yet to be seen."
     return (
         f"{first} A true disparity within {config.omega:g} cannot be promised: the predictor's "
-        f"errors about the rejected may hide up to {min(bias, 1.0):.2f} ({sure})."
+        f"errors about the rejected may hide up to {bias:.2f} ({sure})."
     )
 
 

@@ -1,82 +1,127 @@
-"""What the predictor's errors can hide: a two-sided bound from people it has not learned from.
+"""What the predictor's errors can hide: bounds on each group's true utility.
 
-The people accepted in a rollout are scored by the predictor as it was before, and each stands for
-those like them who were rejected: a (1 - pi) / pi (phi - y) has the mean r eps, the rejection rate
-times the predictor's mean error over the rejected, whatever the policy is. So no density of earlier
-policies and no pseudo-dimension is needed, and the bound (empirical Bernstein, Maurer and Pontil
-2009) takes the place of Theorem 3's constant in Theorem 4.
+With chances pi in place of decisions, a group's utility is a ratio of sums over people, both linear
+in their chance of a good label, p: opportunity sum(pi p) / sum(p), accuracy sum(pi p + (1 - pi)(1 -
+p)) / n. With predictions phi in place of p every person is off by slope (p - phi). The people
+accepted in a rollout are scored by the predictor as it was before it learned from them, so
+
+    x = a slope (y - phi) / pi        has the mean  slope (p - phi),
+
+whatever the policy. The sum of all x corrects both sums; how far it may be off is bounded from the
+squares of x alone, by a bound that holds although policy and predictor were chosen by what was seen
+before (Howard, Ramdas, McAuliffe and Sekhon 2021, with 0 as the guess of the next x): with c at
+least as large as any weight slope / pi,
+
+    |sum(x) - sum of means| <= 2 c log(2 / delta) + 2 (log 2 - 1/2) sum(x^2) / c.
+
+It takes the place of Theorem 3's constant in Theorem 4: no density of earlier policies and no
+pseudo-dimension is needed. Of people who were hardly ever accepted nothing is known at all.
 """
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from sellf.algorithms.seen import Seen, members
 from sellf.envs.world import Chances
-from sellf.fairness import Notion, utility
-from sellf.fairness.bounds import bias_bound
+from sellf.fairness import Notion
+
+LEAST = 0.01
+"""Below this chance of acceptance, those who were accepted tell nothing of those who were not."""
+SCALES = 2.0 ** np.arange(8)
+"""The values of c that are tried; the largest is above 1 / LEAST."""
+SQUARES = 2 * (np.log(2) - 0.5)
 
 
 class Errors(NamedTuple):
-    """Sums over a rollout, or over each of the latest with the newest first, per group."""
+    """Sums over a rollout, or over each of the latest with the newest first.
 
-    people: Float[Array, "*memory groups"]
-    first: Float[Array, "*memory groups"]
-    """Of the errors ..."""
-    second: Float[Array, "*memory groups"]
-    """... and of their squares."""
-    largest: Float[Array, "*memory groups"]
+    By group, for the numerator and the denominator of its utility.
+    """
+
+    imputed: Float[Array, "*memory groups 2"]
+    """With predictions for everyone."""
+    first: Float[Array, "*memory groups 2"]
+    """Of x ..."""
+    second: Float[Array, "*memory groups 2"]
+    """... and of its square."""
+    unknown: Float[Array, "*memory groups 2"]
+    """By how much those who were hardly ever accepted may be off."""
+    largest: Float[Array, "*memory groups 2"]
     """The largest weight that anyone met could have had."""
 
 
 def start(memory: int, groups: int) -> Errors:
     """Return the errors before anyone was met."""
-    return Errors(*(jnp.zeros((memory, groups)) for _ in range(4)))
+    return Errors(*(jnp.zeros((memory, groups, 2)) for _ in Errors._fields))
 
 
-def errors(seen: Seen, chance: Float[Array, " steps"], predict: Chances, groups: int) -> Errors:
-    """Return the sums of one rollout."""
-    weight = (1 - chance) / jnp.maximum(chance, 1e-6)
-    miss = predict(seen.profile) - seen.positive.astype(jnp.float32)
-    each = jnp.where(seen.action, weight * miss, 0.0)
+def errors(
+    notion: Notion, seen: Seen, chance: Float[Array, " steps"], predict: Chances, groups: int
+) -> Errors:
+    """Return the sums of one rollout, for opportunity or accuracy."""
+    phi, one = predict(seen.profile), jnp.ones_like(chance)
+    if notion == "opportunity":
+        slope = jnp.stack([chance, one], axis=1)
+        imputed = slope * phi[:, None]
+    else:
+        slope = jnp.stack([2 * chance - 1, 0 * one], axis=1)
+        imputed = jnp.stack([chance * phi + (1 - chance) * (1 - phi), one], axis=1)
+    known = (chance >= LEAST)[:, None]
+    weight = jnp.where(known, slope / jnp.maximum(chance, LEAST)[:, None], 0.0)
+    miss = seen.positive.astype(jnp.float32) - phi
+    x = weight * jnp.where(seen.action, miss, 0.0)[:, None]
     inside = members(seen.group, groups)
     return Errors(
-        jnp.sum(inside, axis=0),
-        each @ inside,
-        (each * each) @ inside,
-        jnp.max(inside * weight[:, None], axis=0),
+        inside.T @ imputed,
+        inside.T @ x,
+        inside.T @ (x * x),
+        inside.T @ jnp.where(known, 0.0, jnp.abs(slope)),
+        jnp.max(inside[:, :, None] * jnp.abs(weight)[:, None, :], axis=0),
     )
 
 
-def bound(errors: Errors, delta: Float[Array, ""]) -> Float[Array, " groups"]:
-    """Return a bound on |r eps| of every group that holds for all of them with 1 - delta."""
-    number = jnp.maximum(jnp.sum(errors.people, axis=0), 2.0)
-    mean = jnp.sum(errors.first, axis=0) / number
-    square = jnp.sum(errors.second, axis=0) / number
-    variance = jnp.maximum(square - mean * mean, 0.0) * number / (number - 1)
-    width = 2 * jnp.max(errors.largest, axis=0)
-    # Two sides, of each group.
-    log = jnp.log(2.0 * 2.0 * number.shape[0] / delta)
-    half = jnp.sqrt(2 * variance * log / number) + 7 * width * log / (3 * (number - 1))
-    # A rate times an error is at most 1, which is also all that is known of nobody.
-    known = jnp.sum(errors.people, axis=0) > 1
-    return jnp.where(known, jnp.minimum(jnp.abs(mean) + half, 1.0), 1.0)
+def utilities(
+    errors: Errors, delta: Float[Array, ""]
+) -> tuple[Float[Array, " groups"], Float[Array, " groups"], Float[Array, " groups"]]:
+    """Return each group's utility, imputed, and between what the true one lies.
+
+    All at once with 1 - delta, over everyone met in the rollouts kept.
+    """
+    imputed, first, second, unknown = (
+        jnp.sum(getattr(errors, name), axis=0) for name in ("imputed", "first", "second", "unknown")
+    )
+    largest = jnp.max(errors.largest, axis=0)
+    # Two sides of two sums of every group, at every scale.
+    log = jnp.log(2.0 * imputed.size * SCALES.size / delta)
+    scales = jnp.asarray(SCALES, jnp.float32)[:, None, None]
+    half = 2 * scales * log + jnp.asarray(SQUARES, jnp.float32) * second[None] / scales
+    half = jnp.min(jnp.where(scales >= largest[None], half, jnp.inf), axis=0)
+    # A sum whose terms are all 0 by definition is known.
+    half = jnp.where((largest > 0) | (unknown > 0), half + unknown, 0.0)
+    middle = imputed + first
+    low, high = jnp.maximum(middle - half, 0.0), middle + half
+    met = imputed[:, 1] > 0
+    least = jnp.clip(low[:, 0] / jnp.where(met, high[:, 1], 1.0), 0.0, 1.0)
+    most = jnp.where(low[:, 1] > 0, high[:, 0] / jnp.maximum(low[:, 1], 1e-6), 1.0)
+    return (
+        imputed[:, 0] / jnp.maximum(imputed[:, 1], 1e-6),
+        jnp.where(met, least, 0.0),
+        jnp.where(met, jnp.clip(most, 0.0, 1.0), 1.0),
+    )
 
 
-def bias(
-    notion: Notion, errors: Errors, seen: Seen, delta: Float[Array, ""]
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return by how much the errors can move the disparity, and v (0 but for opportunity)."""
-    shares = bound(errors, delta)
-    if notion != "opportunity":
-        return bias_bound(shares), jnp.zeros(())
-    rate = utility("qualification", seen.last)  # phi~, with the imputed labels
-    shares = jnp.minimum(shares / jnp.maximum(jnp.where(jnp.isnan(rate), 0.0, rate), 1e-3), 1.0)
-    return bias_bound(shares), jnp.max(shares)
+def promise(low: Float[Array, " groups"], high: Float[Array, " groups"]) -> Float[Array, ""]:
+    """Return the largest disparity of utilities that lie within these bounds."""
+    apart = high[:, None] - low[None, :]
+    other = ~jnp.eye(low.shape[0], dtype=bool)
+    return jnp.max(jnp.where(other, apart, 0.0))
 
 
-def promise(gap: Array, bias: Array, v: Array) -> Float[Array, ""]:
-    """Return the largest true disparity possible, (gap + bias) / (1 - v), at most 1."""
-    bounded = (gap + bias) / jnp.maximum(1 - v, 1e-6)
-    return jnp.where(v < 1, jnp.minimum(bounded, 1.0), 1.0)
+def bias(errors: Errors, delta: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return by how much the true disparity may exceed the imputed one, and its largest value."""
+    imputed, low, high = utilities(errors, delta)
+    most = promise(low, high)
+    return jnp.maximum(most - (jnp.max(imputed) - jnp.min(imputed)), 0.0), most
