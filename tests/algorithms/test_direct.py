@@ -222,7 +222,7 @@ def test_errors_that_cancel_among_the_rejected_are_not_forgotten(notion):
 
 
 def test_nobody_met_is_nothing_known():
-    imputed, low, high = guard.utilities(guard.start(2, 3), jnp.asarray(0.05))
+    _, low, high = guard.utilities(guard.start(2, 3), jnp.asarray(0.05))
     assert np.asarray(low).tolist() == [0, 0, 0]
     assert np.asarray(high).tolist() == [1, 1, 1]
     assert float(guard.promise(low, high)) == 1
