@@ -66,6 +66,16 @@ def test_a_run_that_diverges_is_not_tried_again(engine, tmp_path):
     assert len((tmp_path / "0").read_text().split()) == 1
 
 
+def test_a_worker_that_cannot_be_started_is_told_of(engine, monkeypatch):
+    def full(*_, **__):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(local.subprocess, "Popen", full)
+    found = do(engine, [RUN])
+    assert found[0].kind == "died"
+    assert "temporarily unavailable" in found[0].reason
+
+
 def test_closing_ends_the_processes(engine):
     do(engine, [replace(RUN, seed=seed) for seed in (10, 20)])
     pids = [process.process.pid for process in engine.processes.values()]

@@ -98,8 +98,10 @@ def test_a_run_that_cannot_be_trained_is_left_out_of_the_selection(tmp_path):
         return Outcome(job, folder(job.run))
 
     tally = run(study(), kept, FakeEngine(outcome))
-    assert len(tally.failed) == 2
-    assert not tally.complete
+    assert len(tally.failed) == len(tally.diverged) == 2
+    assert tally.complete  # nothing is left that could be done
+    found = status(study(), kept)
+    assert (sum(row.done for row in found.rows), found.seconds_left) == (TOTAL - 2, 0)
     sellf = results(study(), kept).cells[1]
     assert sellf.chosen["beta_disparity"] == 1
     assert len(sellf.final) == 3
@@ -127,6 +129,25 @@ def test_a_run_whose_workers_died_is_recorded_and_tried_again_next_time(tmp_path
     assert run(study(), kept, again).complete
     assert len(again.did) == 2
     assert not kept.failed()
+
+
+def test_a_run_that_is_refused_is_tried_again_next_time(tmp_path, monkeypatch):
+    from sellf.errors import InputError
+    from sellf.studies import work
+    from sellf.studies.engines.task import attempt
+
+    def refuse(_):
+        raise InputError("there is no such file.")
+
+    monkeypatch.setattr(work, "perform", refuse)
+    kept = open_store(tmp_path)
+    refusing = FakeEngine(lambda job: Outcome(job, None, **attempt(plan.to_json(job.run))[0]))
+    tally = run(study(), kept, refusing)
+    assert set(tally.failed.values()) == {"there is no such file."}
+    assert not tally.complete
+    again = FakeEngine()
+    assert run(study(), kept, again).complete
+    assert len(again.did) == TOTAL
 
 
 def test_a_grid_with_a_hole_is_not_selected_from(tmp_path):

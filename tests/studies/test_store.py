@@ -179,3 +179,31 @@ def test_results_tell_of_damage_and_go_on_without(tmp_path):
     assert [record.spec.seed for record in cells[0].final] == [1, 2]
     assert len(said) == 1
     assert NAME in said[0]
+
+
+def test_a_run_that_cannot_be_read_now_is_not_taken_for_damaged(tmp_path, monkeypatch):
+    kept = open_store(tmp_path)
+    kept.put("one", store.sealed({"config.json": b"{}"}))
+
+    def busy(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(Path, "read_text", busy)
+    with pytest.raises(InputError, match="Too many open files") as caught:
+        kept.check("one")
+    assert not isinstance(caught.value, DamagedError)
+
+
+def test_a_store_that_another_process_is_about_to_make_is_opened(tmp_path):
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "tmp").mkdir()
+    open_store(tmp_path)
+    assert (tmp_path / "store.json").is_file()
+
+
+def test_a_run_is_dropped_once_by_whoever_comes_first(tmp_path):
+    kept = open_store(tmp_path)
+    kept.put("one", store.sealed({"config.json": b"{}"}))
+    kept.drop("one")
+    kept.drop("one")
+    assert kept.done() == set()

@@ -87,7 +87,8 @@ def _run(
     note = " (quick: a first look, its figures mean little)" if study.quick else ""
     print(
         f"{study.name}{note}: {len(tally.done)} of {tally.total} runs are done, {tally.fresh} of "
-        f"them now; {len(tally.failed)} failed.",
+        f"them now; {len(tally.failed)} failed"
+        + (f" ({len(tally.diverged)} diverged, and would again)." if tally.diverged else "."),
         file=sys.stderr,
     )
     if not tally.complete:
@@ -120,7 +121,7 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
     total, done = (sum(getattr(row, name) for row in found.rows) for name in ("total", "done"))
     at_work = f"{found.workers} workers are at it" if found.workers else "nobody is at it now"
     console.print(f"{done} of {total} runs are done; {at_work}.")
-    if done < total and found.seconds_left is not None:
+    if done < total and found.seconds_left:
         left = duration(found.seconds_left / max(found.workers, 1))
         console.print(f"About {left} are left{'' if found.workers else ' for one worker'}.")
     for run, reason in list(found.failed.values())[:REASONS]:

@@ -33,6 +33,8 @@ class Tally:
     """How many were done just now."""
     failed: dict[str, str] = field(default_factory=dict)
     """Reasons, by the name of the run."""
+    diverged: set[str] = field(default_factory=set)
+    """Those of them that cannot be trained, however often they are tried."""
     damaged: list[str] = field(default_factory=list)
     """What was found damaged, and done again."""
 
@@ -43,8 +45,8 @@ class Tally:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing."""
-        return len(self.done) == self.total
+        """Whether nothing is left that could be done."""
+        return len(self.done) + len(self.diverged) == self.total
 
 
 def run(study: Study, store: Store, engine: Engine, show: Show | None = None) -> Tally:
@@ -104,6 +106,8 @@ class _Work:
             self.store.fail(name, outcome.job.run, outcome.kind, outcome.reason)
             self.reader.failed[name] = {"kind": outcome.kind, "reason": outcome.reason}
             self.tally.failed[name] = outcome.reason
+            if outcome.kind == "diverged":
+                self.tally.diverged.add(name)
         del self.open[name]
         for _, names in self.lacking:
             names.discard(name)
@@ -119,6 +123,7 @@ class _Work:
                 self.tally.done.add(name)
             elif self.reader.diverged(name):
                 self.tally.failed[name] = self.reader.failed[name]["reason"]
+                self.tally.diverged.add(name)
             else:
                 self.open[name] = job = engines.job(one, name)
                 self.engine.submit(job, soon)

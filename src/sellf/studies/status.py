@@ -29,6 +29,8 @@ class Row:
     done: int
     running: int
     failed: int
+    diverged: int
+    """Of those that failed, how many cannot be trained."""
     seconds: float | None
     """What one training took."""
 
@@ -52,7 +54,9 @@ class Status:
         if not known:
             return None
         mean = sum(known) / len(known)
-        return sum((row.total - row.done) * (row.seconds or mean) for row in self.rows)
+        return sum(
+            (row.total - row.done - row.diverged) * (row.seconds or mean) for row in self.rows
+        )
 
 
 def status(study: Study, store: Store, check: bool = False) -> Status:
@@ -75,7 +79,8 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
         total = len(runs) + group.to_come(study)
         done = runs.keys() & reader.done
         # Which runs are final is known only once the grid is there; then a few have to be opened.
-        if group.selects(study) and len(done) == len(runs):
+        settled = done | {name for name in runs if reader.diverged(name)}
+        if group.selects(study) and len(settled) == len(runs):
             index, _ = chosen(study, group, reader)
             if index is not None:
                 runs |= {plan.key(run): run for run in group.runs(study, index, study.seeds)}
@@ -94,6 +99,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
                 len(done),
                 len(runs.keys() & running),
                 len(lost),
+                sum(map(reader.diverged, lost)),
                 None if sample is None else store.seconds(sample),
             )
         )
@@ -129,4 +135,5 @@ def _alive(content: dict[str, Any], path: Path) -> bool:
             return False
         except OSError:
             return True
+        return True
     return time.time() - content["time"] < ALIVE

@@ -17,6 +17,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +31,7 @@ from sellf.studies.plan import FORMAT, key
 from sellf.studies.records import Record, RunSpec
 
 SUMS = "sha256sums"
+PARTS = {"runs", "failed", "active", "tmp"}
 STALE = 3600.0
 """Seconds after which a folder that is being written is taken for left behind."""
 
@@ -58,7 +60,8 @@ class Store:
 
     def put(self, name: str, contents: dict[str, bytes]) -> None:
         """Keep a run; if it came in meanwhile, it is the same one and stays."""
-        beside = f"{self.folder}/tmp/{name}-{os.getpid()}"
+        # Two machines may share a store, and even the number of a process.
+        beside = f"{self.folder}/tmp/{name}-{os.getpid()}-{time.time_ns()}"
         try:
             os.mkdir(beside)  # noqa: PTH102
             for file, content in contents.items():
@@ -105,7 +108,8 @@ class Store:
     def drop(self, name: str) -> None:
         """Take a run out."""
         gone = self.folder / "tmp" / f"{name}-{os.getpid()}-{time.time_ns()}"
-        self.path(name).rename(gone)
+        with suppress(FileNotFoundError):  # another process was faster
+            self.path(name).rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
     def _checked(self, name: str) -> dict[str, bytes]:
@@ -114,8 +118,11 @@ class Store:
             lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
             sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
             contents = {file: (folder / file).read_bytes() for file in sums}
-        except (OSError, ValueError) as error:
+        except (FileNotFoundError, ValueError) as error:
             raise DamagedError(f"run {name} is damaged ({error}).") from None
+        except OSError as error:
+            # Too many open files, say: it may well be whole, and must not be dropped for this.
+            raise InputError(f"cannot read run {name}: {error}.") from None
         bad = [f for f, content in contents.items() if sha256(content).hexdigest() != sums[f]]
         lost = {"config.json", "agent.safetensors", "results.safetensors"} - set(sums)
         if bad or lost:
@@ -130,7 +137,7 @@ class Store:
         files.write(self.folder / "failed" / f"{name}.json", json.dumps(content).encode())
 
     def failed(self) -> dict[str, dict[str, Any]]:
-        """Return what failed, by name, and why: `kind` is "diverged" or "died"."""
+        """Return what failed, by name, and why: `kind` is "diverged", "refused" or "died"."""
         found = {}
         for file in _names(self.folder / "failed"):
             try:
@@ -156,14 +163,17 @@ def open_store(
     would be the same in everything but their seconds.
     """
     path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
-    path = path.with_name(f"{path.name}-alone") if alone else path
+    if alone:
+        path = path.resolve()
+        path = path.with_name(f"{path.name}-alone")
     mark = path / "store.json"
     if not mark.is_file():
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        # Another process may be about to make it.
+        if path.exists() and (not path.is_dir() or set(_names(path)) - PARTS):
             raise InputError(f"{path} is no store, and not empty: give another folder to --store.")
         if write:
             try:
-                for part in ("runs", "failed", "active", "tmp"):
+                for part in PARTS:
                     (path / part).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise InputError(f"cannot make the store {path}: {error.strerror}.") from None
@@ -172,7 +182,7 @@ def open_store(
     content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str})
     if write:
         _same_versions(path, content)
-        for part in ("runs", "failed", "active", "tmp"):
+        for part in PARTS:
             (path / part).mkdir(exist_ok=True)
         _sweep(path / "tmp")
     return Store(path)

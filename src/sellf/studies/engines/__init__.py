@@ -33,7 +33,7 @@ class Outcome:
     job: Job
     files: dict[str, bytes] | None = None
     kind: str = ""
-    """Why there are no files: "diverged" (and would again), or "died"."""
+    """Why there are no files: "diverged" (and would again), "refused" or "died"."""
     reason: str = ""
 
 

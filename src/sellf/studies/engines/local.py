@@ -138,11 +138,16 @@ class LocalEngine:
             with self.change:
                 if self.closed:
                     return Outcome(job, kind="died", reason="stopped")
-                process = self.processes[number] = _Process(core)
+                try:
+                    process = self.processes[number] = _Process(core)
+                except OSError as error:
+                    return Outcome(job, kind="died", reason=f"no worker could be started: {error}")
         answer = process.ask(plan.to_json(job.run))
         if answer is None:
             with self.change:
                 self.processes.pop(number, None)
+                if self.closed:
+                    return Outcome(job, kind="died", reason="stopped")
             return Outcome(job, kind="died", reason=process.last_words())
         message, files = answer
         return Outcome(job, files or None, **message)
@@ -168,15 +173,19 @@ class _Process:
 
     def __init__(self, core: int) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", WORKER, str(core)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            env=os.environ | ONE_THREAD,
-            # Ctrl-C is for the process that asked; it ends its workers itself.
-            start_new_session=True,
-        )
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", WORKER, str(core)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.errors,
+                env=os.environ | ONE_THREAD,
+                # Ctrl-C is for the process that asked; it ends its workers itself.
+                start_new_session=True,
+            )
+        except OSError:
+            self.errors.close()
+            raise
 
     def ask(self, message: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]] | None:
         """Return a worker's answer; nothing, if it died."""
@@ -185,14 +194,17 @@ class _Process:
         try:
             frames.send(_binary(self.process.stdin), message)
             return frames.receive(_binary(self.process.stdout))
-        except OSError:
+        except (OSError, ValueError):  # it died, or was ended and its pipes are closed
             return None
 
     def last_words(self) -> str:
         """Return how a worker ended, and what it said last."""
         code = self.process.wait()
-        self.errors.seek(0)
-        said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
+        try:
+            self.errors.seek(0)
+            said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
+        except ValueError:  # closed: the engine was, meanwhile
+            said = ""
         self.end()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return f"the worker died ({how})" + (f": {said}" if said else "")

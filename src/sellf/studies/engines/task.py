@@ -9,11 +9,15 @@ def attempt(run: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Do a run; return its files, or why there are none."""
     from sellf.errors import InputError
     from sellf.studies.work import perform
+    from sellf.training import DivergedError
 
     try:
         return {}, perform(RunSpec(**run))
-    except InputError as error:
+    except DivergedError as error:
         # What one cannot train with these settings will not train another time either.
         return {"kind": "diverged", "reason": str(error)}, {}
+    except InputError as error:
+        # Nor now, but once what it names is mended.
+        return {"kind": "refused", "reason": str(error)}, {}
     except Exception as error:
         return {"kind": "died", "reason": f"{type(error).__name__}: {error}"}, {}
