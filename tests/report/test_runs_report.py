@@ -75,7 +75,7 @@ def test_the_numbers_are_those_of_the_evaluations(deeds):
     row = by_name["sellf"]
     assert row["runs"][1] == "2"
     assert float(row["reward"][0]) == pytest.approx(np.mean(rewards), rel=1e-6)
-    assert float(row["± reward"][0]) == pytest.approx(np.std(rewards), rel=1e-4)
+    assert float(row["± reward"][0]) == pytest.approx(np.std(rewards, ddof=1), rel=1e-4)
     assert float(row["true disparity"][0]) == pytest.approx(np.mean(gaps), rel=1e-6)
     assert by_name["ppo"]["imputed"][0] is None  # it imputes nothing
     curve = [

@@ -60,7 +60,7 @@ def test_a_study_under_way_names_what_is_missing(results):
 
 
 def test_no_point_of_the_pareto_front_is_beaten():
-    from sellf.report.studies import pareto
+    from sellf.studies.summary import pareto
 
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -118,3 +118,22 @@ def test_the_command_reports_a_study_by_its_name_or_file(results, tmp_path, monk
     assert "sellf study run paper-main --quick --store store" in capsys.readouterr().err
     assert main(["report", ".", "--quick"]) == 2
     assert "for the report of a study" in capsys.readouterr().err
+
+
+def test_a_study_that_selects_nothing_shows_every_configuration(results):
+    one = results.cells[0]
+    cells = [
+        replace(one, chosen={"omega": omega}, grid=one.final[:1], final=[one.final[i]] * 2)
+        for i, omega in enumerate((0.05, 0.2))
+    ]
+    text = report.study(replace(results, cells=cells))
+    page = Reader(text)
+    table = page.tables["Opportunity: true disparity and reward of the selected settings"]
+    names = ["sellf (omega 0.05)", "sellf (omega 0.2)"]
+    assert [row["algorithm"][1] for row in table] == names
+    gaps = [cell.final[0].evaluation.disparity for cell in cells]
+    assert [float(row["disparity"][0]) for row in table] == pytest.approx(gaps, rel=1e-6)
+    trade = page.tables["Figures of “Disparity against reward: lending, opportunity”"]
+    assert {row["series"][1] for row in trade} == {*names, "Pareto front"}
+    assert "none was selected" in text
+    assert "What was run" in text

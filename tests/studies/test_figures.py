@@ -116,11 +116,6 @@ def test_deployment_draws_the_mean_over_deployments_and_seeds(results):
     np.testing.assert_allclose(drawn, every.mean(axis=0), rtol=1e-5)
 
 
-def test_the_front_holds_what_nothing_beats():
-    points = [(0.1, 5.0), (0.2, 4.0), (0.05, 1.0), (0.3, 9.0), (0.1, 4.0)]
-    assert outcome.front(points) == [(0.05, 1.0), (0.1, 5.0), (0.3, 9.0)]
-
-
 def test_runs_that_differ_in_omega_are_joined(results, cells):
     def at(omega, i):
         run = cells["each"][i].final[0]

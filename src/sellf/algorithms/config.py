@@ -64,10 +64,12 @@ def check(config: PPO) -> None:
             raise InputError(f"{field.name} is {value}: give a finite number.")
         if isinstance(value, int) and field.type is int and value < 1:
             raise InputError(f"{field.name} is {value}: give 1 or more.")
-        if value < 0:
+        if value < 0 and field.name != "predictor_start":  # log-odds
             raise InputError(f"{field.name} is {value}: give 0 or more.")
         if field.name in ("learning_rate", "adam_epsilon") and value == 0:
             raise InputError(f"{field.name} is 0: give a number above 0.")
+        if field.name == "guard_delta" and not 0 < value < 1:
+            raise InputError(f"{field.name} is {value}: give a number above 0 and below 1.")
         if field.name in ("gamma", "gae_lambda") and value > 1:
             raise InputError(f"{field.name} is {value}: give a number from 0 to 1.")
     if config.rollout % config.batch:

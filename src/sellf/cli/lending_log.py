@@ -32,6 +32,8 @@ def simulate(people: int, seed: int) -> dict[str, np.ndarray]:
 
     The lender knows repayment by score, not by race, draws its decisions, and records the chance.
     """
+    if seed < 0:
+        raise InputError(f"seed is {seed}: give 0 or more.")
     if people < 100:
         raise InputError(
             f"people is {people}: type --people 100 or more, so that both races occur."

@@ -76,6 +76,8 @@ def _run(
     from sellf.studies.show import Show
 
     store = open_store(folder, alone=study.alone)
+    if study.alone and (workers or 1) > 1:
+        raise InputError(f"{study.name} times runs one at a time: leave --workers out.")
     made = engines.make(engine, 1 if study.alone and workers is None else workers, address)
     typed = _typed(name, study, folder)
     print(
@@ -141,7 +143,10 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
     if not any(cell.final for cell in found.cells):
         raise InputError(f"no run of {study.name} is final yet: type `sellf study run {typed}`.")
     target = out or Path("results") / (study.name + ("-quick" if study.quick else ""))
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write into {target}: {error.strerror}.") from None
     if action == "table":
         from sellf.studies import tables
 

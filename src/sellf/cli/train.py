@@ -23,6 +23,8 @@ from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
 from sellf.loggers import LogWarning
 
+PICTURES = (".png", ".svg", ".pdf")
+
 
 def train(
     world: str | None,
@@ -77,6 +79,10 @@ def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
 
 def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path | None) -> None:
     """Deploy and print what it came to."""
+    if plot is not None and plot.suffix not in PICTURES:
+        raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
+    if plot is not None and not plot.parent.is_dir():
+        raise InputError(f"there is no folder {plot.parent} for --plot {plot}: make it first.")
     agent = load(run)
     result = deploy(agent, deployments, seed)
     if as_json:

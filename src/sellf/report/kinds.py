@@ -42,7 +42,7 @@ class Kind:
     def spread(self, what: str) -> float:
         """Return the standard deviation: over runs, or over the deployments of a single one."""
         if len(self.done) > 1:
-            return float(self.figures(what).std())
+            return float(self.figures(what).std(ddof=1))
         found = self.done[0].evaluation
         assert found is not None
         return float((found.rewards if what == "reward" else found.disparities[what]).std())

@@ -12,6 +12,8 @@ from sellf.report.compare import answer, best_in, settings_of, summary
 from sellf.report.deeds import Deed, from_record
 from sellf.report.kinds import Kind, kinds_of, omega_of, short
 from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Section, Words, render
+from sellf.studies import provenance
+from sellf.studies.summary import names, pareto, records_of
 
 if TYPE_CHECKING:
     from sellf.studies.records import Cell, Record, Results
@@ -41,10 +43,10 @@ def page(results: "Results", command: str = "") -> Page:
         )
     waiting = [cell for cell in results.cells if not cell.final]
     if waiting:
-        names = [f"{cell.algorithm} on {cell.world}, {cell.notion}" for cell in waiting]
-        callouts.append(Callout("Not finished", names))
+        missing = [f"{cell.algorithm} on {cell.world}, {cell.notion}" for cell in waiting]
+        callouts.append(Callout("Not finished", list(dict.fromkeys(missing))))
     sentences = [answer(_kinds(by_place[place])) for place in places if _kinds(by_place[place])]
-    records = [record for cell in cells for record in (*cell.final, *cell.grid)]
+    records = records_of(cells)
     several = len(sentences) > 1
     return Page(
         title=f"Study: {shown(results.study)}",
@@ -58,30 +60,22 @@ def page(results: "Results", command: str = "") -> Page:
         sections=[
             *([Section("The picture", [_trade_off(here) for here in by_place.values()])]),
             Section("The numbers", [_table(cells, n) for n in _notions(cells)] or [_nothing()]),
-            *([Section("What was selected", [_selected(cells)])] if cells else []),
+            *([Section(_which(by_place), [_selected(cells)])] if cells else []),
             *(_detail(place, here) for place, here in by_place.items() if _kinds(here)),
-            _assumed(),
+            _assumed(selected=not any(map(_repeats, by_place.values()))),
             _again(results, records, command),
         ],
     )
 
 
-def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
-    """Return which points no other one beats: a smaller disparity, or a larger reward.
-
-    In order of the disparity; of points that are the same the first counts.
-    """
-    order = sorted(range(len(gaps)), key=lambda i: (gaps[i], -rewards[i]))
-    front: list[int] = []
-    for i in order:
-        if not front or rewards[i] > rewards[front[-1]]:
-            front.append(i)
-    return front
-
-
 def _kinds(cells: Sequence["Cell"]) -> list[Kind]:
-    """Return the selected configuration of each algorithm, with all its seeds."""
-    return [Kind(c.algorithm, list(map(from_record, c.final))) for c in cells if c.final]
+    """Return the selected configuration of each algorithm, or every one, with all its seeds."""
+    named = zip(names(cells), cells, strict=True)
+    return [Kind(name, list(map(from_record, c.final))) for name, c in named if c.final]
+
+
+def _which(by_place: dict[tuple[str, str], list["Cell"]]) -> str:
+    return "What was run" if any(map(_repeats, by_place.values())) else "What was selected"
 
 
 def _notions(cells: Sequence["Cell"]) -> list[str]:
@@ -130,8 +124,10 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
     series: list[Series] = []
     gaps: list[float] = []
     rewards: list[float] = []
+    called = names(cells)
     for place, cell in enumerate(cells):
-        if cell.grid:
+        # Where nothing is selected, everything that was tried is there with all its seeds.
+        if cell.grid and not _repeats(cells):
             points = [_point(record) for record in cell.grid]
             series.append(
                 Series(
@@ -154,7 +150,7 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
             dx, dy = kind.spread("true"), kind.spread("reward")
             series.append(
                 Series(
-                    cell.algorithm,
+                    called[place],
                     [number(gap)],
                     [number(reward)],
                     [number(reward - dy)],
@@ -162,7 +158,7 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
                     [number(gap - dx)],
                     [number(gap + dx)],
                     points=True,
-                    labels=[f"{cell.algorithm}, {len(cell.final)} seeds"],
+                    labels=[f"{called[place]}, {len(cell.final)} seeds"],
                     place=place,
                     style=place,
                 )
@@ -171,8 +167,8 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
     if front:
         line = ([gaps[i] for i in front], [rewards[i] for i in front])
         series.append(Series("Pareto front", numbers(line[0]), numbers(line[1]), place=7, style=1))
-    names = [cell.algorithm for cell in cells if cell.final]
-    best = ", ".join(names[i] for i in front)
+    final = [name for name, cell in zip(called, cells, strict=True) if cell.final]
+    best = ", ".join(final[i] for i in front)
     omega = omega_of(_kinds(cells) or [Kind("", [from_record(r) for c in cells for r in c.grid])])
     return Plot(
         title=f"Disparity against reward: {shown(world)}, {notion}",
@@ -202,11 +198,12 @@ def _table(cells: Sequence["Cell"], notion: str) -> Grid:
     """Return disparity and reward of every algorithm in every world; the best are marked."""
     here = [cell for cell in cells if cell.notion == notion and cell.final]
     worlds = list(dict.fromkeys(cell.world for cell in here))
-    algorithms = list(dict.fromkeys(cell.algorithm for cell in here))
+    kinds = {w: {k.name: k for k in _kinds([c for c in here if c.world == w])} for w in worlds}
+    algorithms = list(dict.fromkeys(name for by_name in kinds.values() for name in by_name))
     columns: dict[str, list[Any]] = {"algorithm": algorithms}
     best: set[tuple[int, str]] = set()
     for world in worlds:
-        by_name = {cell.algorithm: _kinds([cell])[0] for cell in here if cell.world == world}
+        by_name = kinds[world]
         for what, label, choose in (("true", "disparity", min), ("reward", "reward", max)):
             name = label if len(worlds) == 1 else f"{shown(world)}: {label}"
             means = [by_name[a].mean(what) if a in by_name else float("nan") for a in algorithms]
@@ -225,7 +222,7 @@ def _table(cells: Sequence["Cell"], notion: str) -> Grid:
 
 
 def _selected(cells: Sequence["Cell"]) -> Grid:
-    names = list(dict.fromkeys(name for cell in cells for name in cell.chosen))
+    chosen = list(dict.fromkeys(name for cell in cells for name in cell.chosen))
     return Grid(
         {
             "algorithm": [cell.algorithm for cell in cells],
@@ -233,10 +230,10 @@ def _selected(cells: Sequence["Cell"]) -> Grid:
             "notion": [cell.notion for cell in cells],
             "tried": [len(cell.grid) for cell in cells],
             "seeds": [len(cell.final) for cell in cells],
-            **{name: [cell.chosen.get(name) for cell in cells] for name in names},
+            **{name: [cell.chosen.get(name) for cell in cells] for name in chosen},
         },
         "Selected hyperparameters",
-        "" if names else "Nothing was varied.",
+        "" if chosen else "Nothing was varied.",
     )
 
 
@@ -250,22 +247,30 @@ def _detail(place: tuple[str, str], cells: Sequence["Cell"]) -> Section:
     return Section(f"{shown(place[0])}, {place[1]}, over deployment", blocks)
 
 
-def _assumed() -> Section:
+def _repeats(cells: Sequence["Cell"]) -> bool:
+    """Return whether an algorithm is there several times: nothing was selected then."""
+    return len({cell.algorithm for cell in cells}) < len(cells)
+
+
+def _assumed(selected: bool) -> Section:
+    how = (
+        "Settings were selected from what was tried with one seed, and then run with all seeds."
+        if selected
+        else "Every configuration was run with all seeds; none was selected."
+    )
     return Section(
         "What was assumed",
         [
             Words(
                 "All of this happens in simulated worlds, whose hidden outcomes are known to this "
-                "report and not to the algorithms that may not see them. Settings were selected "
-                "from what was tried with one seed, and then run with all seeds."
+                f"report and not to the algorithms that may not see them. {how}"
             )
         ],
     )
 
 
 def _again(results: "Results", records: Sequence["Record"], command: str) -> Section:
-    quick = " --quick" if results.quick else ""
-    typed = command or f"sellf study run {shown(results.study)}{quick}"
+    typed = command or shown(provenance.command(results))
     steps = sorted({record.spec.steps for record in records})
     seeds = sorted({record.spec.seed for cell in results.cells for record in cell.final})
     facts = [

@@ -12,6 +12,7 @@ from sellf.fairness.checks import one_of
 from sellf.studies.pictures import learning, outcome, style, worlds
 from sellf.studies.pictures import variants as listed
 from sellf.studies.pictures.choose import places
+from sellf.studies.provenance import command
 from sellf.studies.records import Cell, Results
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def write(results: Results, folder: Path, names: list[str]) -> list[Path]:
             if not drawn:
                 raise InputError(
                     f"{name} needs {NEEDS[name]}; {results.study} has none yet: type "
-                    f"`sellf study run {results.study}`, or leave this figure out."
+                    f"`{command(results)}`, or leave this figure out."
                 )
             for title, figure in drawn:
                 for kind in ("svg", "png"):

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import shlex
 from pathlib import Path
 
 from sellf import __version__
@@ -29,7 +30,8 @@ def facts(results: Results) -> dict[str, str]:
 
 def command(results: Results) -> str:
     """Return what to type to have it again."""
-    return f"sellf study run {results.study}{' --quick' if results.quick else ''}"
+    named = results.source or results.study
+    return f"sellf study run {shlex.quote(named)}{' --quick' if results.quick else ''}"
 
 
 def extent(cells: list[Cell]) -> str:

@@ -64,3 +64,5 @@ class Results:
     quick: bool
     """Whether it was shrunk for a first look: every table and figure has to say so."""
     cells: list[Cell]
+    source: str = ""
+    """How the study is named in a command, if not by its name: its file."""

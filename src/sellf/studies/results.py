@@ -21,7 +21,7 @@ def results(study: Study, store: Store, say: Callable[[str], None] | None = None
     """
     reader = Reader(store, say or _to_stderr)
     cells = [cell for group in plan.groups(study) for cell in _cells(study, group, reader)]
-    return Results(study.name, study.quick, cells)
+    return Results(study.name, study.quick, cells, study.source)
 
 
 class Reader:

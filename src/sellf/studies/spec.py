@@ -77,6 +77,8 @@ class Study:
     """The figures, by name."""
     quick: bool = False
     """Shrunk for a first look."""
+    source: str = ""
+    """The file that it was read from, if it is not built in."""
 
 
 def load(name: str | Path, quick: bool = False) -> Study:
@@ -86,7 +88,9 @@ def load(name: str | Path, quick: bool = False) -> Study:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InputError(f"cannot read {path}: give a study file in TOML.") from None
-    study = parse(text, path.name if path.parent == BUILTIN else str(path))
+    known = path.parent == BUILTIN
+    study = parse(text, path.name if known else str(path))
+    study = study if known else replace(study, source=str(path))
     return shrunk(study) if quick else study
 
 
@@ -117,6 +121,8 @@ def shrunk(study: Study) -> Study:
 
 def parse(text: str, source: str) -> Study:
     """Return the study that a TOML text describes; mistakes are told with their line."""
+    from sellf.studies.figures import NAMES
+
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -136,6 +142,8 @@ def parse(text: str, source: str) -> Study:
         _expect("alone", content.get("alone", False), bool, "true or false")
     with place.at("draw"):
         draw = _words("draw", content.get("draw", list(Study.draw)))
+        for figure in draw:
+            one_of("figure", figure, NAMES)
     with place.at("omega"):
         omega = number("omega", content.get("omega", Study.omega), low=0)
     return Study(
@@ -281,7 +289,10 @@ def _world_settings(content: Mapping[str, Any], place: _Place) -> dict[str, dict
             _expect(table, settings, dict, "a table of settings")
         for key, value in settings.items():
             with place.at(key, table):
-                make_world(world, **{key: value})
+                try:
+                    make_world(world, **{key: value})
+                except (TypeError, AttributeError):
+                    raise InputError(f"{key} is {value!r}: {world} does not take that.") from None
     return tables
 
 
@@ -295,8 +306,8 @@ def _seeds(
         listed = list(given) if isinstance(given, list | tuple) else []
         if not listed or not all(type(s) is int and 0 <= s <= LARGEST_SEED for s in listed):
             raise InputError(
-                f"{key} is {given!r}: give how many, or a list of whole numbers from 0 to "
-                f"{LARGEST_SEED}."
+                f"{key} is {content.get(key)!r}: give how many, or a list of whole numbers from 0 "
+                f"to {LARGEST_SEED}."
             )
     return tuple(dict.fromkeys(listed))
 

@@ -1,16 +1,18 @@
 """What a study's runs come to: means, intervals, and how far they are from the paper's."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sellf.algorithms import catalogue
+from sellf.algorithms.config import as_dict
 from sellf.fairness import View
 from sellf.studies import paper
 from sellf.studies.paper import Published
-from sellf.studies.records import Cell, Record, Results
+from sellf.studies.records import Cell, Record, Results, RunSpec
 
 LEVEL = 0.95
 """Of the intervals over training seeds."""
@@ -18,6 +20,8 @@ STEPS = 500_000
 """What times are scaled to: as many as in the paper."""
 ROUNDED = 0.005
 """The paper's disparities have two decimals: each may be this far from what was measured."""
+GRIDS = {"beta_disparity", "beta_increase", "beta_renyi", "beta_bias", "nu_max", "limit"}
+"""What the paper chose from grids; everything else it left as it is."""
 SAME_WORLD = {"microdata", "population", "window"}
 """Settings of a world that leave it comparable with the paper's."""
 
@@ -81,6 +85,8 @@ class Row:
     reward: Estimate
     by_group: dict[str, Group]
     published: Published | None
+    comparable: bool
+    """Whether steps and settings are the paper's, so that a difference means something."""
     best_disparity: bool
     best_reward: bool
 
@@ -92,7 +98,7 @@ class Row:
     @property
     def sentences(self) -> list[str]:
         """Where ours and the paper's differ by more than the spread of each."""
-        if self.published is None:
+        if self.published is None or not self.comparable:
             return []
         pairs = [
             ("disparity", self.disparity, self.published.disparity,
@@ -136,6 +142,7 @@ def rows(results: Results) -> list[Row]:
                     published=paper.find(cell.world, cell.notion, cell.algorithm)
                     if alike
                     else None,
+                    comparable=_as_published(spec),
                     best_disparity=round(gap.mean, 3) == least,
                     best_reward=round(reward.mean, 1) == most,
                 )
@@ -171,6 +178,29 @@ def varied(cells: list[Cell]) -> list[str]:
             if len({repr(run.spec.settings.get(name)) for run in runs}) > 1:
                 names[name] = None
     return list(names)
+
+
+def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
+    """Return which points no other one beats: a smaller disparity, or a larger reward.
+
+    In order of the disparity; of points that are the same the first counts.
+    """
+    front: list[int] = []
+    for i in sorted(range(len(gaps)), key=lambda i: (gaps[i], -rewards[i])):
+        if not front or rewards[i] > rewards[front[-1]]:
+            front.append(i)
+    return front
+
+
+def names(cells: Sequence[Cell]) -> list[str]:
+    """Return what to call cells of one place: the algorithm, with what tells it from itself."""
+    often = Counter(cell.algorithm for cell in cells)
+    return [
+        cell.algorithm
+        if often[cell.algorithm] == 1
+        else f"{cell.algorithm} ({say(cell.chosen) or 'as it is'})"
+        for cell in cells
+    ]
 
 
 class Time(NamedTuple):
@@ -216,6 +246,13 @@ def _groups(cell: Cell) -> dict[str, Group]:
     figures = (share, qualified[:, 0], qualified[np.arange(len(last)), last])
     means = np.stack([values.mean(axis=0, dtype=float) for values in figures], axis=1)
     return {name: Group(*map(float, row)) for name, row in zip(first.groups, means, strict=True)}
+
+
+def _as_published(run: RunSpec) -> bool:
+    """Return whether a run is one that the paper may have made: its steps and settings."""
+    usual = as_dict(catalogue.resolve(run.algorithm, {})[1])
+    changed = {name for name, value in run.settings.items() if value != usual.get(name)}
+    return run.steps == STEPS and changed <= GRIDS
 
 
 def _view(cell: Cell) -> View:

@@ -8,7 +8,7 @@ from sellf.studies.pictures import style
 from sellf.studies.pictures.choose import by_setting, seeds_of
 from sellf.studies.pictures.learning import bars
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.summary import estimate, place, say, times, varied
+from sellf.studies.summary import estimate, pareto, place, say, times, varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
             marker=how.marker, markersize=10, markeredgecolor="black", linestyle="none",
             elinewidth=1.2, label=name, zorder=4,
         )  # fmt: skip
-    best = np.array(front(points))
+    best = np.array([points[i] for i in pareto(*zip(*points, strict=True))])
     axes.plot(*best.T, color="#444444", linewidth=1, drawstyle="steps-post", zorder=1,
               label="front of the selected")  # fmt: skip
     _omega_curve(axes, cells)
@@ -106,15 +106,6 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
         "intervals over seeds (cut off at the frame)"
     )
     return style.finish(figure, results, done, note)
-
-
-def front(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points that no other one beats in both: less disparity and more reward."""
-    kept: list[tuple[float, float]] = []
-    for gap, reward in sorted(points, key=lambda point: (point[0], -point[1])):
-        if not kept or reward > kept[-1][1]:
-            kept.append((gap, reward))
-    return kept
 
 
 def timing(results: Results) -> "Figure | None":
