@@ -390,6 +390,7 @@ def test_evaluation_shows_itself_as_table_frame_and_picture(tmp_path):
         (["lending", "ppo", "--notion", "oportunity"], "did you mean 'opportunity'"),
         (["lending", "ppo", "--notion", "demographic"], "notion is 'demographic'"),
         (["lending", "sellf", "--omega", "-0.1"], "omega is -0.1: give 0 or more"),
+        (["lending", "--set", "guard_delta=20"], "guard_delta is 20"),
         (["lending", "ppo", "--omega", "0.1"], "--omega is no setting of ppo"),
         (["lending", "ppo", "--set", "learning_rate=-1"], "learning_rate is -1"),
         (["lending", "ppo", "--set", "learning_rate=0"], "learning_rate is 0: give a number"),
@@ -427,6 +428,9 @@ def test_a_run_from_the_command_line_and_its_folder(tmp_path, capsys, monkeypatc
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["iteration"] for row in rows] == [0, 1]
     assert {"reward", "acceptance", "disparity_true", "loss"} <= set(rows[0])
+    capsys.readouterr()
+    assert main(["evaluate", "runs/first", "--plot", "picture.xyz"]) == 2
+    assert main(["evaluate", "runs/first", "--plot", "no/picture.png"]) == 2
     capsys.readouterr()
     assert main(["evaluate", "runs/first", "--deployments", "2", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)

@@ -82,7 +82,21 @@ def test_worlds_times_notions_and_a_grid_s_product():
         ("[0.01, 0.1]", "[-1]", 11, "0 or more"),
         ("seeds = 3", "seeds = []", 4, "give how many, or a list"),
         ("seeds = 3", "seeds = [1000000]", 4, "999999"),
+        ("seeds = 3", "seeds = 2000000", 4, "seeds is 2000000: give how many"),
         ("steps = 512", "steps = 0", 5, "1 or more"),
+        ("steps = 512", 'steps = 512\ndraw = ["deploiment"]', 6, "'deployment'"),
+        (
+            "[algorithms.ppo]",
+            "[world_settings.lending]\ngroups = 3\n[algorithms.ppo]",
+            9,
+            "groups is 3",
+        ),
+        (
+            "[algorithms.ppo]",
+            '[world_settings.lending]\nname = "x"\n[algorithms.ppo]',
+            9,
+            "name",
+        ),
         ("steps = 512", 'steps = 512\nselect = "papr"', 6, "'paper'"),
         ("seeds = 3", 'seeds = 3\nworlds = ["school"]', 3, "not both"),
         (
