@@ -3,7 +3,7 @@
 import gymnasium
 from stable_baselines3 import PPO
 
-import sellf  # noqa: F401  (makes the worlds known to Gymnasium)
+import sellf.envs.gymnasium  # noqa: F401  (makes the worlds known to Gymnasium)
 
 env = gymnasium.make("sellf/Lending-v0", notion="opportunity", oracle=True)
 agent = PPO("MlpPolicy", env, learning_rate=3e-4, gamma=1.0, seed=0, verbose=1)

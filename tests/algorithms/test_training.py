@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ import pytest
 
 import sellf
 from sellf import runs, training
-from sellf.algorithms.catalogue import ALGORITHMS
+from sellf.algorithms.catalogue import ALGORITHMS, resolve
 from sellf.algorithms.trainer import permutations
 from sellf.cli import main
 from sellf.envs import world as worlds
@@ -400,6 +401,8 @@ def test_evaluation_shows_itself_as_table_frame_and_picture(tmp_path):
         (["lending", "sellf", "--set", "density=some"], "density is 'some'"),
         (["lending", "ppo", "--steps", "0"], "steps is 0: it must be at least 1"),
         (["lending", "ppo", "--set", "groups=Black,Blue"], "two or more of"),
+        (["lending", "focops", "--set", "cost=imputd"], "cost is 'imputd': did you mean 'imputed'"),
+        (["lending", "ppo", "--set", "cost=imputed"], "cost is 'imputed'"),
         ([], "no world named"),
         (["--resume", "nowhere"], "there is no folder nowhere"),
     ],
@@ -412,6 +415,20 @@ def test_mistakes_on_the_command_line_are_answered_with_exit_code_2(
     assert main(["train", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_world_and_algorithm_both_have_goes_where_its_value_fits(
+    tmp_path, monkeypatch
+):
+    told = {}
+    agent = SimpleNamespace(algorithm="focops", world=SimpleNamespace(name="lending"), statement="")
+    monkeypatch.setattr("sellf.training.train", lambda *_, **options: told.update(options) or agent)
+    train = ["train", "lending", "focops", "--out", str(tmp_path / "run")]
+    assert main([*train, "--set", "cost=imputed", "cost=0.7", "limit=5"]) == 0
+    assert (told["cost"], told["limit"]) == ("imputed", 5)
+    assert told["world_settings"] == {"cost": 0.7}
+    hooks, _ = resolve("focops", {"cost": told["cost"], "limit": told["limit"]})
+    assert hooks.predictor is not None
 
 
 def test_a_run_from_the_command_line_and_its_folder(tmp_path, capsys, monkeypatch):

@@ -29,7 +29,7 @@ def test_the_example_is_audited_beside_its_truth(capsys):
     shown = capsys.readouterr().out
     assert shown.startswith("opportunity disparity")
     assert "UNFAIR at tolerance 0.05" in shown
-    assert "The true disparity of this simulated log is 0.2" in shown
+    assert "The true disparity of the lender that made this simulated log is 0.2" in shown
     for part in ("naive", "imputed", "Assumed:", "overturns the verdict", "The paper's conditions"):
         assert part in shown
 

@@ -18,11 +18,19 @@ def test_gymnasium_s_own_checks_pass_without_a_warning(name):
         check_env(gymnasium.make(name).unwrapped, skip_render_check=True)
 
 
-def test_worlds_are_known_once_sellf_is_imported_after_gymnasium():
+@pytest.mark.parametrize(
+    ("imports", "name"),
+    [
+        ("import gymnasium, sellf", "sellf/Lending-v0"),
+        ("import sellf, gymnasium, sellf.envs.gymnasium", "sellf/Lending-v0"),
+        ("import sellf, gymnasium", "sellf.envs.gymnasium:sellf/Lending-v0"),
+    ],
+)
+def test_worlds_are_known_whichever_is_imported_first(imports, name):
     import subprocess
     import sys
 
-    code = "import gymnasium, sellf; print(gymnasium.make('sellf/Lending-v0').observation_space)"
+    code = f"{imports}; print(gymnasium.make({name!r}).observation_space)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "(12,)" in done.stdout
 

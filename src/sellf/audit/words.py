@@ -22,7 +22,8 @@ def report(audit: "Audit", table: str) -> str:
     if audit.truth is not None:
         values = list(audit.truth.values())
         parts.append(
-            f"The true disparity of this simulated log is {max(values) - min(values):.3f}."
+            "The true disparity of the lender that made this simulated log is "
+            f"{max(values) - min(values):.3f}."
         )
     if audit.periods:
         parts += ["", *_periods(audit)]

@@ -159,11 +159,12 @@ def _split(
         name, sign, value = text.partition("=")
         if not sign:
             raise InputError(f"--set {text}: write NAME=VALUE, for example learning_rate=1e-4.")
-        name = name.replace("-", "_")
-        if name in own:
-            for_world[name] = _value(value)
+        name, given = name.replace("-", "_"), _value(value)
+        # A name that both have is a number in the world: a word is for the algorithm.
+        if name in own and not (name in known and isinstance(given, str)):
+            for_world[name] = given
         elif name in known:
-            for_algorithm[name] = _value(value)
+            for_algorithm[name] = given
         else:
             one_of("setting", name, (*own, *known))
     return for_world, for_algorithm
