@@ -70,7 +70,8 @@ class LocalEngine:
         self.threads = [
             threading.Thread(
                 target=self._serve,
-                args=(i, cores[i] if self.workers <= len(cores) else -1),
+                # With cores to spare the system places them better: beside another study, say.
+                args=(i, cores[i] if self.workers == len(cores) else -1),
                 daemon=True,
             )
             for i in range(self.workers)
