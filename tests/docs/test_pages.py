@@ -54,6 +54,9 @@ def short_trainings(monkeypatch):
     monkeypatch.setattr(training, "train", train)
 
 
+# MLflow's use of SQLAlchemy, and what it leaves open, is not a page's doing; our own warnings are.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore:Exception ignored in")
 @pytest.mark.parametrize("page", params(with_python()))
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(
     page, tmp_path, monkeypatch, short_trainings
