@@ -98,7 +98,9 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
     low, high = np.min(everyone, axis=0), np.max(everyone, axis=0)
     room = 0.15 * (high - low) + 0.01 * np.abs(high)
     axes.set_xlim(0, max(high[0] + room[0], 0.06))
-    axes.set_ylim(low[1] - room[1], high[1] + room[1])
+    # A resource ends at 0: no room for what cannot be.
+    below = room[1] if low[1] > room[1] else 0.25 * room[1]
+    axes.set_ylim(low[1] - below, high[1] + room[1])
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", fontsize=9)
     note = (
