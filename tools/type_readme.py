@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-HEADING = re.compile(r"^## (.+)$|^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^## ([^\n]+)$|^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def sections(text: str) -> dict[str, list[tuple[str, str]]]:
