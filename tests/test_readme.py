@@ -1,6 +1,7 @@
 """Whatever the README tells people to type is typed here."""
 
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -92,6 +93,16 @@ def test_the_commands_run(jax, tmp_path, monkeypatch, capsys):
     for words in long:
         assert main(words) == 0, shlex.join(words)
     assert reached == [words[0] for words in long]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_the_tool_that_types_the_readme_types_every_block(tmp_path):
+    typist = runpy.run_path(str(ROOT / "tools" / "type_readme.py"))
+    script = typist["script"](typist["sections"](README))
+    for language in ("sh", "python"):
+        assert all(block in script for block in blocks(language))
+    (tmp_path / "script").write_text(script)
+    subprocess.run(["bash", "-n", str(tmp_path / "script")], check=True)
 
 
 def test_studies_that_are_named_exist():
