@@ -25,13 +25,32 @@ def test_sellf_direct_between_four_races():
 
 
 def test_sellf_direct_says_when_a_constraint_is_out_of_reach_and_stays_sane():
-    agent = sellf.train("recidivism", notion="qualification", progress=False)
-    unconstrained = sellf.train("recidivism", "ppo", notion="qualification", progress=False)
-    assert "out of reach" in agent.statement
-    assert "ceiling" in agent.statement
-    result, ppo = sellf.evaluate(agent), sellf.evaluate(unconstrained)
-    assert result.acceptances.max() < 0.5
-    assert abs(result.reward - ppo.reward) < 5
+    """In recidivism nobody's chance of a good label is above the cost: every acceptance loses."""
+    agents = sellf.train("recidivism", notion="qualification", seeds=range(5), progress=False)
+    nobody = agents[0].world.start
+    for agent in agents:
+        assert "out of reach" in agent.statement
+        assert "ceiling" in agent.statement
+        assert agent.history[-1]["multiplier"] == pytest.approx(agent.config["credit_limit"])
+        result = sellf.evaluate(agent)
+        assert result.acceptances.max() < 0.01
+        assert result.reward >= nobody - 0.05
+    free = sellf.train("recidivism", notion="qualification", floor=0.0, progress=False)
+    assert sellf.evaluate(free).reward < nobody - 1
+
+
+def test_the_floor_leaves_what_can_be_had_without_a_loss():
+    """Where some are worth accepting, buying equality by accepting ends where losing begins."""
+    world = sellf.make_world("recidivism", cost=0.75)
+    dear = {"credit_limit": 5.0, "credit_rate": 0.25, "leveling": "both"}
+    rewards = {
+        floor: sellf.evaluate(
+            sellf.train(world, notion="qualification", floor=floor, progress=False, **dear)
+        ).reward
+        for floor in (0.0, 1000.0)
+    }
+    assert rewards[0.0] < 950
+    assert 1000 <= rewards[1000.0] < 1020
 
 
 def deployed(algorithm, **settings):

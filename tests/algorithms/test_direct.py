@@ -114,6 +114,46 @@ def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
         np.testing.assert_allclose(gradient[person], slope, atol=2e-6, rtol=2e-3)
 
 
+def test_the_floor_is_under_what_everyone_recalled_earns():
+    """The newest rollout alone is recalled: its gradient can be counted person by person."""
+    people = direct.Recalled(*(leaf[:1] for leaf in recalled(10)))
+    predict, accept = chances(11), chances(12)
+    columns = direct.earnings(Task(WORLD, "qualification", 1), people, predict, accept)
+    profile, known = people.profile.ravel(), np.asarray(people.label.ravel())
+    gain = np.where(known >= 0, known, predict(profile)) - WORLD.cost
+    chance = np.asarray(accept(profile))
+    np.testing.assert_allclose(columns["earned"], np.mean(chance * gain), rtol=1e-5)
+
+    old = jax.scipy.special.logit(accept(profile))
+    fields = {
+        "each_gain": columns["each_gain"],
+        "group": WORLD.group[profile],
+        "old_logit": old,
+        "each_accepted_before": jnp.ones(STEPS),
+    }
+
+    def push(earned):
+        figures = {
+            "earned": jnp.asarray(earned, jnp.float32),
+            "floor": jnp.asarray(7.0),
+            "renyi_scale": jnp.ones(2),
+        }
+        config = direct.Direct(beta_renyi=0.0)
+        return jax.grad(lambda x: direct.penalty(config, x, fields, figures))(old)
+
+    expected = -7.0 * gain * chance * (1 - chance) / STEPS
+    np.testing.assert_allclose(push(-0.1), expected, rtol=1e-3, atol=1e-7)
+    np.testing.assert_array_equal(push(0.1), np.zeros(STEPS))
+
+
+def test_people_not_met_yet_earn_nothing():
+    people = recalled(13)
+    known = direct.Recalled(*(leaf[:-1] for leaf in people))
+    task, predict, accept = Task(WORLD, "qualification", 1), chances(14), chances(15)
+    whole, part = (direct.earnings(task, p, predict, accept)["earned"] for p in (people, known))
+    np.testing.assert_allclose(whole, part, rtol=1e-6)
+
+
 def seen_of(profile, moved, action, positive):
     """Return a rollout with these people; what the tested functions do not look at is empty."""
     nothing = jnp.zeros(len(profile))
@@ -239,6 +279,16 @@ def test_lambda_follows_the_constraint_within_its_limits():
         np.testing.assert_allclose(row["multiplier"], before, atol=1e-7)
 
 
+def test_the_floor_counts_once_lambda_is_at_its_ceiling_in_vain():
+    rise = {"credit_rate": 0.1, "credit_limit": 0.05, "floor": 3.0}
+    agent = sellf.train("lending", notion="qualification", world_settings=SMALL, **SHORT, **rise)
+    floors = [row["floor"] for row in agent.history]
+    assert set(floors) == {0.0, 3.0}
+    for row in agent.history:
+        in_vain = row["gap"] > row["target"] and row["multiplier"] > 0.0499
+        assert row["floor"] == (3.0 if in_vain else 0.0)
+
+
 def test_a_batch_of_people_is_drawn_beside_the_minibatch():
     def train(**settings):
         return sellf.train("lending", world_settings=SMALL, **SHORT, omega=0.0, **settings)
@@ -278,6 +328,12 @@ ROW = {"gap": 0.02, "target": 0.025, "bias": 0.02, "promise": 0.04, "multiplier"
 )
 def test_the_statement_says_what_became_of_the_constraint(row, says):
     assert says in direct.statement("opportunity", direct.Direct(), [ROW | row] * 12)
+
+
+def test_the_statement_says_what_a_policy_earns_where_the_constraint_is_out_of_reach():
+    row = ROW | {"gap": 0.3, "multiplier": 0.2, "promise": 1.0, "earned": -0.00001}
+    said = direct.statement("qualification", direct.Direct(), [row] * 12)
+    assert "out of reach. A thousand decisions earn 0; rejecting everyone earns 0." in said
 
 
 def test_training_curves_are_drawn():

@@ -6,6 +6,10 @@ group's utility is linear in the chances of its members, mu_g = mean(slope pi + 
 adds their own part to it; and for qualification, where a decision acts through the person's next
 state, the change of the predicted label is credited to that decision. What the disparity costs,
 lambda, follows the constraint: it rises while the disparity is above the target and falls below.
+
+Qualification can be out of reach from where people start (the others never are: rejecting everyone
+gives equal opportunity, a coin equal accuracy). Then lambda ends at its ceiling, and buys little
+for what it pays; so from there on the policy is held to earn no less than rejecting everyone does.
 """
 
 from typing import Any, NamedTuple
@@ -27,6 +31,8 @@ from sellf.fairness import Notion, utility
 NOBODY = -2.0
 SEMI = 0.25
 """Below which chance a semi-stochastic policy rejects."""
+NEARLY = 0.99
+"""From which share of its ceiling on lambda is at it."""
 LAST = 10
 """Over how many iterations at the end the constraint is judged."""
 
@@ -52,6 +58,9 @@ class Direct(PredictorConfig, PPO):
     so that the policy knows whom it earns from before credit says whom to raise."""
     credit_limit: float = 0.2
     """The largest lambda for qualification; had at once, it makes a school accept everyone."""
+    floor: float = 1000.0
+    """For qualification, once lambda is at its ceiling in vain: the price of earning less than by
+    rejecting everyone; 0 for none."""
     recall: int = 5
     """On how many of the latest rollouts the policy's disparity is measured."""
     estimate: str = "anchored"
@@ -108,6 +117,7 @@ def learn(
     errors, recalled = extra["errors"], extra["recalled"].add(seen)
     if task.notion == "qualification":
         utilities, columns = credits(task, seen, predict, config.leveling)
+        columns |= earnings(task, recalled, predict, accept)
         rate, ceiling = config.credit_rate, config.credit_limit
         # It is measured where a decision leaves people, whose labels nobody has seen yet.
         bias = promise = jnp.ones(())
@@ -127,6 +137,8 @@ def learn(
     multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
     if task.notion == "qualification":
         columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
+        in_vain = (gap > target) & (multiplier >= NEARLY * ceiling)
+        columns["floor"] = jnp.where(in_vain, config.floor, 0.0)
     extra, figures = sellf.learn(LINEAR, task, config, extra, seen, policy, key)
     figures |= columns | {
         "utilities": utilities,
@@ -151,6 +163,13 @@ def parts(notion: Notion, label: Array) -> tuple[Array, Array, Array]:
     return 2 * label - 1, 1 - label, jnp.ones_like(label)
 
 
+def people(recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
+    """Return everyone recalled: profile, label as far as it is known, and whether there is one."""
+    profile, known = recalled.profile.reshape(-1), recalled.label.reshape(-1)
+    label = jnp.where(known >= 0, known, predict(profile))
+    return profile, label, (known > NOBODY).astype(jnp.float32)
+
+
 def shares(
     task: Task, recalled: Recalled, predict: Chances, accept: Chances
 ) -> tuple[Float[Array, " groups"], Fields]:
@@ -158,9 +177,7 @@ def shares(
 
     Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
     """
-    profile, known = recalled.profile.reshape(-1), recalled.label.reshape(-1)
-    there = (known > NOBODY).astype(jnp.float32)
-    label = jnp.where(known >= 0, known, predict(profile))
+    profile, label, there = people(recalled, predict)
     slope, level, mass = parts(task.notion, label)
     group = task.world.group[profile]
     member = members(group, len(task.world.groups)) * there[:, None]
@@ -193,6 +210,18 @@ def credits(
     return utilities, {"each_credit": side * own}
 
 
+def earnings(task: Task, recalled: Recalled, predict: Chances, accept: Chances) -> Fields:
+    """Return what a decision earns on average under the policy, and what accepting each would.
+
+    A rejection earns 0. Like a group's utility it is linear in the chances, mean(gain pi), and
+    imputed where labels are not seen.
+    """
+    profile, label, there = people(recalled, predict)
+    gain = label - task.world.cost
+    earned = jnp.sum(there * accept(profile) * gain) / jnp.sum(there)
+    return {"each_gain": gain[: recalled.profile.shape[1]], "earned": earned}
+
+
 def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
     """Give a group that nobody was met of the mean of the others: it then decides nothing."""
     there = (number > 0) & jnp.isfinite(utilities)
@@ -209,13 +238,22 @@ def advantage(config: Direct, fields: Fields) -> Float[Array, " batch"]:
 
 
 def penalty(config: Direct, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
-    """Return beta_2 L_Renyi + lambda max(disparity - target, 0) of a minibatch."""
+    """Return beta_2 L_Renyi + lambda max(disparity - target, 0) of a minibatch.
+
+    For qualification, whose lambda is in the advantage: beta_2 L_Renyi + floor max(loss, 0).
+    """
     term = sellf.penalty(config, logit, fields, figures)
-    if "each_slope" not in fields:
-        return term
+    if "each_gain" in fields:
+        earned = figures["earned"] + jnp.mean(fields["each_gain"] * moved(logit, fields))
+        return term + figures["floor"] * jnp.maximum(-earned, 0.0)
     now = batched(fields, figures) if "people_logit" in fields else anchored(logit, fields, figures)
     excess = jnp.maximum(jnp.max(now) - jnp.min(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
+
+
+def moved(logit: Array, fields: Fields) -> Float[Array, " batch"]:
+    """Return by how much each chance has changed since the iteration began."""
+    return jax.nn.sigmoid(logit) - jax.nn.sigmoid(fields["old_logit"])
 
 
 def anchored(logit: Array, fields: Fields, figures: Fields) -> Float[Array, " groups"]:
@@ -224,10 +262,9 @@ def anchored(logit: Array, fields: Fields, figures: Fields) -> Float[Array, " gr
     The minibatch only has to tell what changed since the iteration began, which is little, so its
     noise is little too; and its gradient is an unbiased one of the utilities of all people.
     """
-    change = jax.nn.sigmoid(logit) - jax.nn.sigmoid(fields["old_logit"])
-    mass = figures["mass"]
-    moved = (fields["each_slope"] * change) @ members(fields["group"], mass.shape[0])
-    return figures["utilities"] + moved / (jnp.maximum(mass, 1e-6) * change.shape[0])
+    change, mass = moved(logit, fields), figures["mass"]
+    added = (fields["each_slope"] * change) @ members(fields["group"], mass.shape[0])
+    return figures["utilities"] + added / (jnp.maximum(mass, 1e-6) * change.shape[0])
 
 
 def batched(fields: Fields, figures: Fields) -> Float[Array, " groups"]:
@@ -254,12 +291,15 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
     # The disparity is held around the target, so it is on either side of it.
     if gap <= max(1.5 * target, target + 0.01):
         first = f"The constraint is met: {seen}, held at {target:.3f} (lambda {price:.2f})."
-    elif price >= 0.99 * ceiling:
+    elif price >= NEARLY * ceiling:
         first = (
             f"The constraint is not met, and lambda is at its ceiling of {ceiling:g}: {seen}, "
             f"where {target:.3f} was asked for. From where people start, and by decisions worth "
             f"taking at that price, {notion} within {config.omega:g} is out of reach."
         )
+        if "earned" in last[-1]:
+            earned = round(1000 * sum(row["earned"] for row in last) / len(last), 1)
+            first += f" A thousand decisions earn {earned or 0:g}; rejecting everyone earns 0."
     else:
         first = (
             f"The constraint is not met yet: {seen}, where {target:.3f} was asked for, and lambda "
