@@ -21,7 +21,7 @@ def test_sellf_direct_between_four_races():
         "lending", notion="opportunity", seeds=range(5), progress=False,
         world_settings={"groups": "all"},
     )  # fmt: skip
-    assert np.mean([sellf.evaluate(agent).disparity for agent in agents]) <= 0.06
+    assert max(sellf.evaluate(agent).disparity for agent in agents) <= 0.06
 
 
 def test_sellf_direct_says_when_a_constraint_is_out_of_reach_and_stays_sane():
@@ -35,6 +35,9 @@ def test_sellf_direct_says_when_a_constraint_is_out_of_reach_and_stays_sane():
         result = sellf.evaluate(agent)
         assert result.acceptances.max() < 0.01
         assert result.reward >= nobody - 0.05
+    # Long before lambda is at its ceiling, too.
+    soon = sellf.train("recidivism", notion="qualification", steps=100_000, progress=False)
+    assert sellf.evaluate(soon).reward >= nobody - 0.5
     free = sellf.train("recidivism", notion="qualification", floor=0.0, progress=False)
     assert sellf.evaluate(free).reward < nobody - 1
 

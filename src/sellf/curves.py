@@ -19,7 +19,8 @@ def draw(agent: "Agent") -> Any:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
     if not agent.history:
         raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
-    rows = agent.history
+    # A training that was killed may have lost what it logged last.
+    rows = [row for row in agent.history if "reward" in row]
     column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}
     decisions = (column["iteration"] + 1) * agent.config["rollout"]
     panels: dict[str, dict[str, np.ndarray]] = {
@@ -28,6 +29,7 @@ def draw(agent: "Agent") -> Any:
             "true": column["disparity_true"],
             **({"imputed": column["disparity_imputed"]} if "predictor_loss" in column else {}),
             "accepted only": column["disparity_accepted"],
+            **({"held": column["gap"]} if "gap" in column else {}),
             **({"asked for": column["target"]} if "target" in column else {}),
         },
         "share accepted": dict(zip(agent.world.groups, column["acceptance"].T, strict=True)),

@@ -81,21 +81,35 @@ def test_runs_side_by_side_are_the_runs_alone_to_float_tolerance(algorithm):
     assert not same(together[0], together[2])
 
 
+def test_a_floor_of_its_own_for_each_of_the_runs_side_by_side():
+    settings = {"notion": "qualification", "credit_limit": 0.001, "learning_rate": 1e-3}
+    floors = [{"floor": floor} for floor in (0.0, 1000.0)]
+    together = sellf.train(
+        "lending", world_settings=SMALL, configs=floors, seeds=[0], **settings, **SHORT
+    )
+    alone = [short("sellf-direct", **settings, **floor) for floor in floors]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one.parameters, other.parameters, atol=1e-4)
+    assert not same(*together)
+
+
 QUICK = ("lending sellf", "lending sellf-direct", "recidivism ppo", "recidivism sellf")
 BLIND = [
-    pytest.param(world, name, marks=() if f"{world} {name}" in QUICK else pytest.mark.slow)
+    pytest.param(
+        world, name, "accuracy", marks=() if f"{world} {name}" in QUICK else pytest.mark.slow
+    )
     for world in ("lending", "recidivism")
     for name in ALGORITHMS
     if name != "pocar-oracle"
-]
+] + [("recidivism", "sellf-direct", "qualification")]
 
 
-@pytest.mark.parametrize(("world", "algorithm"), BLIND)
+@pytest.mark.parametrize(("world", "algorithm", "notion"), BLIND)
 def test_flipping_every_hidden_label_leaves_the_trained_agent_bit_for_bit(
-    world, algorithm, monkeypatch
+    world, algorithm, notion, monkeypatch
 ):
     def train():
-        return sellf.train(world, algorithm, notion="accuracy", world_settings=SMALL, **SHORT)
+        return sellf.train(world, algorithm, notion=notion, world_settings=SMALL, **SHORT)
 
     monkeypatch.setenv("SELLF_CACHE", "")
     plain = train()
@@ -246,11 +260,20 @@ class Stopped(Exception):  # noqa: N818
     pass
 
 
-@pytest.mark.parametrize("at", [0, 4, 7])
-def test_stopping_after_any_iteration_and_going_on_changes_nothing(at, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("at", "algorithm", "notion"),
+    [
+        (0, "sellf", "opportunity"),
+        (4, "sellf-direct", "opportunity"),
+        (7, "sellf-direct", "qualification"),
+    ],
+)
+def test_stopping_after_any_iteration_and_going_on_changes_nothing(
+    at, algorithm, notion, tmp_path, monkeypatch
+):
     monkeypatch.setattr(runs, "CHECKPOINT_EVERY", 2)
-    settings = {"steps": 256 * 9, "out": tmp_path / "run"}
-    whole = short("sellf", **settings | {"out": tmp_path / "whole"})
+    settings = {"steps": 256 * 9, "out": tmp_path / "run", "notion": notion}
+    whole = short(algorithm, **settings | {"out": tmp_path / "whole"})
     record = runs.Run.record
 
     def stop(self, iteration, *rest, **more):
@@ -260,7 +283,7 @@ def test_stopping_after_any_iteration_and_going_on_changes_nothing(at, tmp_path,
 
     monkeypatch.setattr(runs.Run, "record", stop)
     with pytest.raises(Stopped):
-        short("sellf", **settings)
+        short(algorithm, **settings)
     monkeypatch.setattr(runs.Run, "record", record)
     resumed = training.resume(tmp_path / "run", progress=False)
     assert same(whole, resumed)

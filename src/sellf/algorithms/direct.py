@@ -9,9 +9,10 @@ lambda, follows the constraint: it rises while the disparity is above the target
 
 Qualification can be out of reach from where people start (the others never are: rejecting everyone
 gives equal opportunity, a coin equal accuracy). Then lambda ends at its ceiling, and buys little
-for what it pays; so from there on the policy is held to earn no less than rejecting everyone does.
+for what it pays; so in the end the policy is held to earn no less than rejecting everyone does.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -33,6 +34,8 @@ SEMI = 0.25
 """Below which chance a semi-stochastic policy rejects."""
 NEARLY = 0.99
 """From which share of its ceiling on lambda is at it."""
+LATE = 0.75
+"""From which share of the training on the floor counts, wherever lambda is."""
 LAST = 10
 """Over how many iterations at the end the constraint is judged."""
 
@@ -59,10 +62,11 @@ class Direct(PredictorConfig, PPO):
     credit_limit: float = 0.2
     """The largest lambda for qualification; had at once, it makes a school accept everyone."""
     floor: float = 1000.0
-    """For qualification, once lambda is at its ceiling in vain: the price of earning less than by
-    rejecting everyone; 0 for none."""
+    """For qualification that is not reached, once lambda is at its ceiling or the training in its
+    last quarter: the price of earning less than by rejecting everyone; 0 for none."""
     recall: int = 5
-    """On how many of the latest rollouts the policy's disparity is measured."""
+    """On how many of the latest rollouts the policy's disparity is measured; that of qualification
+    is the window's."""
     estimate: str = "anchored"
     """"anchored": the disparity within a gradient step is that of all people recalled, plus what
     the minibatch says has changed since; "batch": that of a batch of people alone."""
@@ -137,7 +141,8 @@ def learn(
     multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
     if task.notion == "qualification":
         columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
-        in_vain = (gap > target) & (multiplier >= NEARLY * ceiling)
+        late = extra["predictor"].iteration >= math.ceil(LATE * task.iterations)
+        in_vain = (gap > target) & ((multiplier >= NEARLY * ceiling) | late)
         columns["floor"] = jnp.where(in_vain, config.floor, 0.0)
     extra, figures = sellf.learn(LINEAR, task, config, extra, seen, policy, key)
     figures |= columns | {
@@ -244,35 +249,54 @@ def penalty(config: Direct, logit: Array, fields: Fields, figures: Fields) -> Fl
     """
     term = sellf.penalty(config, logit, fields, figures)
     if "each_gain" in fields:
-        earned = figures["earned"] + jnp.mean(fields["each_gain"] * moved(logit, fields))
+        earned = figures["earned"] + jnp.mean(fields["each_gain"] * moved(config, logit, fields))
         return term + figures["floor"] * jnp.maximum(-earned, 0.0)
-    now = batched(fields, figures) if "people_logit" in fields else anchored(logit, fields, figures)
+    now = (
+        batched(config, fields, figures)
+        if "people_logit" in fields
+        else anchored(config, logit, fields, figures)
+    )
     excess = jnp.maximum(jnp.max(now) - jnp.min(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
 
 
-def moved(logit: Array, fields: Fields) -> Float[Array, " batch"]:
+def chance(config: Direct, logit: Array) -> Float[Array, " batch"]:
+    """Return the chance of acceptance as it is decided by.
+
+    Where a semi-stochastic policy rejects for certain it is 0, with the gradient of what it was:
+    else nothing that is asked of the policy could ever bring it back.
+    """
+    plain = jax.nn.sigmoid(logit)
+    if not config.semi_stochastic:
+        return plain
+    return plain - jax.lax.stop_gradient(jnp.where(plain < SEMI, plain, 0.0))
+
+
+def moved(config: Direct, logit: Array, fields: Fields) -> Float[Array, " batch"]:
     """Return by how much each chance has changed since the iteration began."""
-    return jax.nn.sigmoid(logit) - jax.nn.sigmoid(fields["old_logit"])
+    return chance(config, logit) - chance(config, fields["old_logit"])
 
 
-def anchored(logit: Array, fields: Fields, figures: Fields) -> Float[Array, " groups"]:
+def anchored(
+    config: Direct, logit: Array, fields: Fields, figures: Fields
+) -> Float[Array, " groups"]:
     """Return the utilities now: as measured on everyone recalled, plus the minibatch's change.
 
     The minibatch only has to tell what changed since the iteration began, which is little, so its
-    noise is little too; and its gradient is an unbiased one of the utilities of all people.
+    noise is little too; and its gradient is an unbiased one of the utilities of the newest people.
     """
-    change, mass = moved(logit, fields), figures["mass"]
+    change, mass = moved(config, logit, fields), figures["mass"]
     added = (fields["each_slope"] * change) @ members(fields["group"], mass.shape[0])
-    return figures["utilities"] + added / (jnp.maximum(mass, 1e-6) * change.shape[0])
+    now = figures["utilities"] + added / (jnp.maximum(mass, 1e-6) * change.shape[0])
+    return absent(now, mass)
 
 
-def batched(fields: Fields, figures: Fields) -> Float[Array, " groups"]:
+def batched(config: Direct, fields: Fields, figures: Fields) -> Float[Array, " groups"]:
     """Return the utilities among a batch of people, as it is."""
     member = members(fields["people_group"], figures["mass"].shape[0])
-    chance = jax.nn.sigmoid(fields["people_logit"])
+    accept = chance(config, fields["people_logit"])
     total = fields["people_each_mass"] @ member
-    gained = (fields["people_each_slope"] * chance + fields["people_each_level"]) @ member
+    gained = (fields["people_each_slope"] * accept + fields["people_each_level"]) @ member
     return absent(gained / jnp.maximum(total, 1e-6), total)
 
 
@@ -288,8 +312,9 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
     bias, promise = last[-1]["bias"], last[-1]["promise"]
     ceiling = config.credit_limit if notion == "qualification" else config.dual_limit
     seen = f"over the last {len(last)} iterations the imputed disparity was {gap:.3f}"
-    # The disparity is held around the target, so it is on either side of it.
-    if gap <= max(1.5 * target, target + 0.01):
+    # The disparity is held around the target, so it is on either side of it; but never above omega.
+    met = gap <= max(target, min(config.omega, max(1.5 * target, target + 0.01)))
+    if met:
         first = f"The constraint is met: {seen}, held at {target:.3f} (lambda {price:.2f})."
     elif price >= NEARLY * ceiling:
         first = (
@@ -297,20 +322,19 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
             f"where {target:.3f} was asked for. From where people start, and by decisions worth "
             f"taking at that price, {notion} within {config.omega:g} is out of reach."
         )
-        if "earned" in last[-1]:
-            earned = round(1000 * sum(row["earned"] for row in last) / len(last), 1)
-            first += f" A thousand decisions earn {earned or 0:g}; rejecting everyone earns 0."
     else:
         first = (
             f"The constraint is not met yet: {seen}, where {target:.3f} was asked for, and lambda "
             f"({price:.2f}) is still moving: train for more steps."
         )
+    if not met and all("earned" in row for row in last):
+        earned = round(1000 * sum(row["earned"] for row in last) / len(last), 1)
+        first += f" A thousand decisions earn {earned or 0:g}; rejecting everyone earns 0."
     sure = f"{1 - config.guard_delta:.0%}"
     if promise <= config.omega:
-        met = f"of the people met in the last {config.guard_memory} iterations"
-        return (
-            f"{first} With {sure} the true disparity {met} is at most {promise:.3f}: omega is kept."
-        )
+        whose = f"of the people met in the last {config.guard_memory} iterations"
+        bound = f"is at most {promise:.3f}: omega is kept."
+        return f"{first} With {sure} the true disparity {whose} {bound}"
     if notion == "qualification":
         return f"{first} Nothing is promised of the true one: it is of labels yet to be seen."
     return (
