@@ -95,7 +95,6 @@ def test_the_commands_run(jax, tmp_path, monkeypatch, capsys):
     assert reached == [words[0] for words in long]
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_the_tool_that_types_the_readme_types_every_block(tmp_path):
     typist = runpy.run_path(str(ROOT / "tools" / "type_readme.py"))
     script = typist["script"](typist["sections"](README))

@@ -15,21 +15,23 @@ def draw(agent: "Agent") -> Any:
     """Return a figure of the training's metrics, over decisions learned from."""
     try:
         import matplotlib.pyplot as plt
+        from matplotlib.ticker import EngFormatter, MaxNLocator
     except ImportError:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
-    if not agent.history:
-        raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
     # A training that was killed may have lost what it logged last.
     rows = [row for row in agent.history if "reward" in row]
+    if not rows:
+        raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
     column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}
     decisions = (column["iteration"] + 1) * agent.config["rollout"]
+    imputed = column["disparity_imputed"]
     panels: dict[str, dict[str, np.ndarray]] = {
         "reward of a rollout": {"": column["reward"]},
         "disparity": {
             "true": column["disparity_true"],
-            **({"imputed": column["disparity_imputed"]} if "predictor_loss" in column else {}),
+            # As a constraint is on it, or as the window shows it.
+            **({"imputed": column.get("gap", imputed)} if "predictor_loss" in column else {}),
             "accepted only": column["disparity_accepted"],
-            **({"held": column["gap"]} if "gap" in column else {}),
             **({"asked for": column["target"]} if "target" in column else {}),
         },
         "share accepted": dict(zip(agent.world.groups, column["acceptance"].T, strict=True)),
@@ -44,6 +46,8 @@ def draw(agent: "Agent") -> Any:
             style = STYLES[i % len(STYLES)]
             axis.plot(decisions, values, style, color=COLOURS[i % len(COLOURS)], label=label, lw=1)
         axis.set(title=title, xlabel="decisions learned from")
+        axis.xaxis.set_major_locator(MaxNLocator(4))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         if len(lines) > 1:
             axis.legend(frameon=False, fontsize=8)
     return figure

@@ -392,3 +392,6 @@ def test_training_curves_are_drawn():
     agent = sellf.train("lending", world_settings=SMALL, **SHORT)
     agent.history[1] = {"iteration": 1}  # as after a kill
     assert [axis.get_title() for axis in agent.plot().axes][-1] == "lambda"
+    agent.history[:] = [{"iteration": 0}]
+    with pytest.raises(ValueError, match="without its metrics"):
+        agent.plot()
