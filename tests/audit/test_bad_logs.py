@@ -55,7 +55,18 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
             f"given for 1 rejected rows .the first is row {REJECTED}",
         ),
         (LOG, {"trust_rejected_outcomes": True}, "needs the outcome of everyone"),
-        (change("repaid", ACCEPTED, None), {}, r"missing for 1 of \d+ accepted rows \(0"),
+        ({**LOG, "repaid": [None] * 400}, {}, r"missing for everyone who was accepted \(\d+ rows"),
+        (LOG, {"drop_missing": True}, "may be 0 or 1.* type --decided-on COLUMN --matures-after"),
+        ({**LOG, "approved": [1] * 400}, {}, "in all 400 rows: this log holds accepted people"),
+        (
+            {**LOG, "approved": [1] * 400},
+            {"notion": "demographic"},
+            "Give a log of all applications with the decision on each, the rejected ones included",
+        ),
+        (change("p", REJECTED, 1), {}, f"'p' is 1 at row {REJECTED}: this person was rejected"),
+        (LOG, {"seed": -1}, "seed is -1: it must be at least 0 and below"),
+        (LOG, {"seed": 2**63}, "below 2.63"),
+        (LOG, {"seed": 1.5}, "seed is 1.5: give a whole number"),
         (change("repaid", ACCEPTED, 3), {}, "outcome 'repaid' has 3 values"),
         (change("repaid", ACCEPTED, "?"), {}, "outcome 'repaid' has 3 values"),
         (change("p", ACCEPTED, 0), {}, f"propensity 'p' is 0 at row {ACCEPTED}: .* was accepted"),
@@ -102,10 +113,7 @@ def test_what_the_user_says_of_odd_values_is_believed():
     assert sellf.audit(words, **COLUMNS, **said).difference == pytest.approx(plain)
 
 
-def test_missing_outcomes_are_left_out_and_rejected_outcomes_trusted_only_if_asked():
-    dropped = sellf.audit(change("repaid", ACCEPTED, None), **COLUMNS, drop_missing=True)
-    assert sum(group.people for group in dropped.by_group.values()) == 399
-    assert "1 accepted people left out" in str(dropped)
+def test_outcomes_of_the_rejected_are_trusted_only_if_asked():
     everyone = {**LOG, "repaid": LOG["hidden"]}
     trusted = sellf.audit(everyone, **COLUMNS, trust_rejected_outcomes=True)
     known = sellf.disparity(
@@ -197,7 +205,7 @@ options = st.fixed_dictionaries(
         "positive_value": junk,
         "anytime": st.booleans(),
         "trust_rejected_outcomes": st.booleans(),
-        "drop_missing": st.booleans(),
+        "seed": st.one_of(st.none(), junk),
         "score_is_risk": st.booleans(),
     },
 )
@@ -250,14 +258,13 @@ TRUTH = opportunity_gap()
     rows=st.lists(st.integers(0, 399), max_size=3),
     value=junk,
     omega=st.sampled_from([0.02, 0.1, TRUTH - 0.01, TRUTH + 0.01, 0.6, 0.9]),
-    drop=st.booleans(),
 )
-def test_a_log_with_a_few_broken_rows_is_never_judged_wrongly(column, rows, value, omega, drop):
+def test_a_log_with_a_few_broken_rows_is_never_judged_wrongly(column, rows, value, omega):
     values = np.array(LOG[column], dtype=object)
     for row in rows:
         values[row] = value
     try:
-        result = sellf.audit({**LOG, column: values}, **COLUMNS, omega=omega, drop_missing=drop)
+        result = sellf.audit({**LOG, column: values}, **COLUMNS, omega=omega)
     except InputError as error:
         # A changed decision shows in an outcome that is now of somebody rejected, or missing.
         assert column in str(error) or column == "approved"

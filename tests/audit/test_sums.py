@@ -28,7 +28,7 @@ def group_sums(person, overlap=0.01):
 
 def plain_scores(person, constant):
     """Return both scores of every row, as the formulas are printed."""
-    a, ay, p, f, _ = person
+    a, ay, p, f, *_ = person
     f = np.full(N, constant) if constant is not None else f
     strong = p >= 0.01
     s = f + (ay - a * f) / np.where(strong, p, 1)

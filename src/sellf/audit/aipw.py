@@ -21,8 +21,8 @@ def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
     """Return the rows with estimated propensities and predictions.
 
     Every fold is predicted by models that were fitted on the other folds: the chance of acceptance
-    on everyone, the outcome on the accepted, both from the features, the score if there is one, and
-    the group.
+    on everyone, the outcome on the accepted who have one, both from the features, the score if
+    there is one, and the group.
 
     Args:
         rows: a log in memory with features, a score, or both.
@@ -38,13 +38,15 @@ def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
     matrix, words = design(rows, model)
     people = len(person.accepted)
     fold = np.random.default_rng(seed).permutation(people) % FOLDS
-    accepted = person.accepted == 1
+    seen = person.accepted == 1
+    if person.pending is not None:
+        seen &= person.pending == 0
     label = person.positive
     p, f = np.empty(people), np.empty(people)
     for k in range(FOLDS):
         inside, outside = fold == k, fold != k
         p[inside] = _fit(matrix, words, outside, person.accepted, inside, model)
-        f[inside] = _fit(matrix, words, outside & accepted, label, inside, model)
+        f[inside] = _fit(matrix, words, outside & seen, label, inside, model)
     # Somebody who was accepted had a chance above 0, whatever a model says.
     return person._replace(propensity=np.clip(p, 1e-6, 1.0), prediction=np.clip(f, 0.0, 1.0))
 

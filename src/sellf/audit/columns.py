@@ -26,7 +26,6 @@ class Columns:
     score_is_risk: bool = False
     """Whether the score is the chance of a bad outcome."""
     trust_rejected_outcomes: bool = False
-    drop_missing: bool = False
 
     def named(self) -> dict[str, str]:
         """Return the name of every column that is used, with the option that named it."""

@@ -38,14 +38,19 @@ class Evidence:
     """Whether it was estimated."""
     predicted: bool
     trusted: bool
-    missing_outcomes: int
     warnings: tuple[str, ...]
     rows: Rows | None = None
     """The whole log, if it is in memory."""
 
 
 def gather(
-    source: Any, columns: Columns, *, overlap: float | None, model: Model, anytime: bool
+    source: Any,
+    columns: Columns,
+    *,
+    overlap: float | None,
+    model: Model,
+    anytime: bool,
+    seed: int = 0,
 ) -> Evidence:
     """Return what a log holds.
 
@@ -55,6 +60,7 @@ def gather(
         overlap: the smallest propensity that is weighted by; None: a default.
         model: what to estimate propensities with, where they are not known.
         anytime: whether rows stay in their order.
+        seed: of whatever is drawn at random.
     """
     trusted = columns.trust_rejected_outcomes
     estimated = columns.propensity is None and not trusted and _has_features(columns)
@@ -65,7 +71,7 @@ def gather(
         if estimated:
             rows = replace(rows, person=cross_fit(rows, model))
         sums = add_up(rows.codes, len(rows.names), rows.person, overlap)
-        names, missing = rows.names, rows.missing_outcomes
+        names = rows.names
         small = [n <= BETTING_ROWS for n in sums.people.sum(axis=-1)]
         order = (lambda person: person) if anytime else shuffled
         people = tuple(order(rows.of_group(i)) if fits else None for i, fits in enumerate(small))
@@ -76,7 +82,7 @@ def gather(
                 "memory: name the column that holds them with --propensity, or audit a random part."
             )
         rows = None
-        names, sums, missing = source.sums(overlap)
+        names, sums = source.sums(overlap)
         people = _fetch_small(source, columns, names, sums)
     if anytime and (estimated or any(person is None for person in people)):
         raise InputError(
@@ -87,7 +93,7 @@ def gather(
     predicted = columns.score is not None or estimated
     warnings = (*_calibration(names, sums, known), *_direction(columns, sums), *_unused(columns))
     return Evidence(
-        names, sums, people, overlap, known, estimated, predicted, trusted, missing, warnings, rows
+        names, sums, people, overlap, known, estimated, predicted, trusted, warnings, rows
     )
 
 

@@ -246,9 +246,4 @@ def _assumed(notion: Notion, evidence: Evidence, anytime: bool) -> list[str]:
             f"nothing about the rejected among {int(weak):,} people whose propensity is below "
             f"{evidence.overlap:g}"
         )
-    if evidence.missing_outcomes:
-        lines.append(
-            f"the {evidence.missing_outcomes:,} accepted people left out for want of an outcome "
-            "are like the others"
-        )
     return lines

@@ -14,6 +14,7 @@ import numpy as np
 from sellf.audit.columns import Columns
 from sellf.audit.rows import (
     MOST_GROUPS,
+    accepted_only,
     many_groups,
     missing_message,
     one_group,
@@ -26,8 +27,8 @@ from sellf.audit.sums import STRATA, Sums
 from sellf.errors import InputError
 from sellf.fairness.checks import sorted_names
 
-BAD = ("no_decision", "no_group", "no_outcome", "hidden_outcome", "hidden_unknown", "no_chance",
-       "impossible", "no_score", "odd_decision", "odd_outcome")  # fmt: skip
+BAD = ("no_decision", "no_group", "hidden_outcome", "hidden_unknown", "no_chance", "impossible",
+       "certain", "no_score", "odd_decision", "odd_outcome")  # fmt: skip
 """Columns that count rows that cannot be used."""
 
 
@@ -39,10 +40,10 @@ class LazyLog:
     columns: Columns
     count: int
 
-    def sums(self, overlap: float) -> tuple[list[Any], Sums, int]:
-        """Return the groups, their sums, and how many rows without an outcome were left out."""
+    def sums(self, overlap: float) -> tuple[list[Any], Sums]:
+        """Return the groups and their sums."""
         names, (sums,), _ = self._add_up(overlap, None)
-        return names, sums, self.count - int(sums.people.sum())
+        return names, sums
 
     def sums_by(self, overlap: float, every: str) -> tuple[list[Any], list[Sums], list[Any]]:
         """Return the groups, and the sums and the first day of every period.
@@ -90,7 +91,7 @@ class LazyLog:
         return self.frame.filter(nw.any_horizontal(*tests, ignore_nulls=True))
 
     def _sums(self) -> list[str]:
-        return ["accepted", "positive", "hidden", *_SCALED, *BAD]
+        return ["accepted", "positive", "hidden", "pending", *_SCALED, *BAD]
 
     def _prepared(self) -> Any:
         c = self.columns
@@ -108,14 +109,15 @@ class LazyLog:
         frame = _with_outcome(frame, schema, self.frame, c)
         frame = _with_number(frame, schema, c.propensity, "p", "no_chance", "propensity")
         impossible = (nw.col("p") <= 0) & (nw.col("accepted") == 1)
+        certain = (nw.col("p") >= 1) & (nw.col("accepted") == 0) & (nw.col("no_chance") == 0)
         known = c.propensity is not None
-        frame = frame.with_columns(impossible=_count(impossible) if known else nw.lit(0))
+        frame = frame.with_columns(
+            impossible=_count(impossible) if known else nw.lit(0),
+            certain=_count(certain) if known else nw.lit(0),
+        )
         frame = _with_number(frame, schema, c.score, "f", "no_score", "score")
         if c.score is not None and c.score_is_risk:
             frame = frame.with_columns(f=1 - nw.col("f"))
-        if c.drop_missing and c.outcome is not None:
-            dropped = nw.col("no_outcome") > 0
-            frame = frame.with_columns(left_out=_count(dropped)).filter(~dropped)
         return frame
 
     def _refuse(self, columns: dict[str, list[Any]]) -> None:
@@ -129,8 +131,11 @@ class LazyLog:
         for option, name in (("decision", c.decision), ("outcome", c.outcome)):
             if bad[f"odd_{option}"]:
                 _values(self.frame, self.frame.collect_schema(), str(name), option, None)
-        if bad["no_outcome"] and not c.drop_missing:
-            raise InputError(missing_message(str(c.outcome), bad["no_outcome"], accepted))
+        if accepted == sum(columns["people"]):
+            raise InputError(accepted_only(c, accepted))
+        pending = int(sum(columns["pending"]))
+        if pending and pending == accepted:
+            raise InputError(missing_message(str(c.outcome), pending))
         if bad["hidden_outcome"] and not c.trust_rejected_outcomes:
             raise InputError(rejected_message(str(c.outcome), bad["hidden_outcome"], None))
         if bad["hidden_unknown"] and c.trust_rejected_outcomes:
@@ -148,6 +153,11 @@ class LazyLog:
             raise InputError(
                 f"propensity {c.propensity!r} is 0 for {bad['impossible']:,} accepted rows: "
                 "somebody who was accepted had a chance above 0."
+            )
+        if bad["certain"]:
+            raise InputError(
+                f"propensity {c.propensity!r} is 1 for {bad['certain']:,} rejected rows: somebody "
+                "who was rejected had a chance of acceptance below 1."
             )
 
     def _example(self, column: str) -> str:
@@ -177,12 +187,12 @@ class LazyLog:
             values = np.array(columns[name], dtype=np.float64)
             return np.bincount(cell, values, int(np.prod(shape))).reshape(shape)
 
-        fields = ["people", "accepted", "positive", "hidden", *_SCALED]
+        fields = ["people", "accepted", "positive", "hidden", "pending", *_SCALED]
         sums = [total(name) for name in fields]
         return names, [Sums(*(field[i] for field in sums)) for i in range(len(periods))], periods
 
 
-_SCALED = Sums._fields[4:]
+_SCALED = Sums._fields[5:]
 
 
 def collect(frame: Any) -> Any:
@@ -268,9 +278,9 @@ def _weights(c: Columns, overlap: float) -> dict[str, Any]:
 def _with_outcome(frame: Any, schema: Any, native: Any, c: Columns) -> Any:
     zero = nw.lit(0)
     if c.outcome is None:
-        kinds = ("no_outcome", "hidden_outcome", "hidden_unknown", "odd_outcome")
-        nothing = dict.fromkeys(kinds, zero)
-        return frame.with_columns(positive=nw.lit(0.0), hidden=nw.lit(0.0), **nothing)
+        nothing = dict.fromkeys(("hidden_outcome", "hidden_unknown", "odd_outcome"), zero)
+        numbers = dict.fromkeys(("positive", "hidden", "pending"), nw.lit(0.0))
+        return frame.with_columns(**numbers, **nothing)
     good, odd = _is(schema, native, c.outcome, "outcome", c.positive_value)
     missing = _null(schema, c.outcome)
     label = (
@@ -284,7 +294,7 @@ def _with_outcome(frame: Any, schema: Any, native: Any, c: Columns) -> Any:
         positive=nw.col("accepted") * label,
         hidden=trusted,
         odd_outcome=_count(odd),
-        no_outcome=_count(missing & accepted),
+        pending=nw.when(missing & accepted).then(nw.lit(1.0)).otherwise(nw.lit(0.0)),
         hidden_outcome=_count(~missing & ~accepted),
         hidden_unknown=_count(missing & ~accepted),
     )

@@ -43,6 +43,7 @@ def trace(
         fingerprint=fingerprint,
         fingerprint_of=of,
         versions=versions(PACKAGES),
+        seed=options["seed"],
     )
 
 

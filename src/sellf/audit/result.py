@@ -48,6 +48,8 @@ class Origin:
     fingerprint_of: str
     """What it was taken of, or why there is none."""
     versions: dict[str, str]
+    seed: int | None = None
+    """Of what was drawn at random; the same seed repeats the audit exactly."""
 
 
 class Overlap(NamedTuple):

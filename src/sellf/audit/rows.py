@@ -26,8 +26,8 @@ class Rows:
     person: Person
     time: Values | None = None
     features: dict[str, Values] | None = None
-    missing_outcomes: int = 0
-    """Accepted people who were left out since their outcome is not known."""
+    pending: int = 0
+    """How many accepted people have no outcome."""
 
     def of_group(self, place: int) -> Person:
         """Return the rows of one group."""
@@ -46,29 +46,31 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
         raise InputError("the log has no rows: there is nobody to audit.")
     decision = binary(table[columns.decision], columns.decision, "decision", columns.accepted_value)
     accepted = decision.astype(np.float64)
-    keep, positive, hidden = outcomes(columns, table, accepted)
+    if several and accepted.all():
+        raise InputError(accepted_only(columns, len(accepted)))
+    positive, hidden, pending = outcomes(columns, table, accepted)
     p = propensity(columns, table, accepted)
     f = score(columns, table)
     names, codes = groups(columns, table)
     time = None if columns.time is None else table[columns.time]
     features = {name: table[name] for name in columns.features} or None
-    dropped = 0
-    if keep is not None:
-        dropped = int((~keep).sum())
-        accepted, positive, codes = accepted[keep], positive[keep], codes[keep]
-        hidden = None if hidden is None else hidden[keep]
-        p = None if p is None else p[keep]
-        f = None if f is None else f[keep]
-        time = None if time is None else time[keep]
-        features = features and {name: values[keep] for name, values in features.items()}
-        present = np.unique(codes)
-        names, codes = [names[i] for i in present], np.searchsorted(present, codes)
     if several and len(names) < 2:
         raise InputError(one_group(columns, names))
     if len(names) > MOST_GROUPS:
         raise InputError(many_groups(columns, len(names)))
-    person = Person(accepted, positive, p, f, hidden)
-    return Rows(names, codes, person, time, features, dropped)
+    person = Person(accepted, positive, p, f, hidden, pending)
+    waiting = 0 if pending is None else int(pending.sum())
+    return Rows(names, codes, person, time, features, waiting)
+
+
+def accepted_only(columns: Columns, rows: int) -> str:
+    """Return the message for a log in which nobody was rejected."""
+    return (
+        f"decision {columns.decision!r} says accepted in all {rows:,} rows: this log holds "
+        "accepted people only, and nothing can be concluded from it about those who were "
+        "rejected. Give a log of all applications with the decision on each, the rejected ones "
+        "included."
+    )
 
 
 def one_group(columns: Columns, names: list[Any]) -> str:
@@ -131,16 +133,16 @@ def two_values(kinds: list[Any], name: str, option: str, yes: Any) -> Any:
 
 def outcomes(
     columns: Columns, table: dict[str, Values], accepted: Floats
-) -> tuple[NDArray[np.bool_] | None, Floats, Floats | None]:
-    """Return rows to keep (None: all), accepted positives, and trusted rejected positives."""
+) -> tuple[Floats, Floats | None, Floats | None]:
+    """Return accepted positives, trusted rejected positives, and the accepted without outcome."""
     if columns.outcome is None:
-        return None, np.zeros(len(accepted)), None
+        return np.zeros(len(accepted)), None, None
     values, name = table[columns.outcome], columns.outcome
     missing = is_missing(values)
     absent = missing & (accepted == 1)
     known = ~missing
-    if absent.any() and not columns.drop_missing:
-        raise InputError(missing_message(name, int(absent.sum()), int(accepted.sum())))
+    if absent.any() and absent.sum() == accepted.sum():
+        raise InputError(missing_message(name, int(absent.sum())))
     given = known & (accepted == 0)
     if given.any() and not columns.trust_rejected_outcomes:
         raise InputError(rejected_message(name, int(given.sum()), int(np.flatnonzero(given)[0])))
@@ -152,18 +154,14 @@ def outcomes(
         meaning = two_values(distinct(values[known]), name, "outcome", columns.positive_value)
         good[known] = _equal(values[known], meaning)
     hidden = good * (1 - accepted) if columns.trust_rejected_outcomes else None
-    keep = ~absent if absent.any() else None
-    if keep is not None and not (keep & (accepted == 1)).any():
-        raise InputError(f"outcome {name!r} is missing for everyone accepted: nothing is left.")
-    return keep, good * accepted, hidden
+    return good * accepted, hidden, absent.astype(np.float64) if absent.any() else None
 
 
-def missing_message(name: str, count: int, accepted: int) -> str:
-    """Say that accepted people lack an outcome."""
+def missing_message(name: str, count: int) -> str:
+    """Say that nobody who was accepted has an outcome."""
     return (
-        f"outcome {name!r} is missing for {count:,} of {accepted:,} accepted rows "
-        f"({count / accepted:.1%}): type --drop-missing to leave them out, if they are missing for "
-        "no reason that has to do with the outcome."
+        f"outcome {name!r} is missing for everyone who was accepted ({count:,} rows): name the "
+        "column that holds outcomes, or leave --outcome out and type --notion demographic."
     )
 
 
@@ -198,6 +196,10 @@ def propensity(columns: Columns, table: dict[str, Values], accepted: Floats) -> 
     if impossible.any():
         expected = "this person was accepted, so the chance was not 0."
         _refuse("propensity", name, table[name], impossible, expected)
+    certain = (values == 1) & (accepted == 0)
+    if certain.any():
+        expected = "this person was rejected, so the chance of acceptance was below 1."
+        _refuse("propensity", name, table[name], certain, expected)
     return values
 
 

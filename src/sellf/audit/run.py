@@ -1,7 +1,10 @@
 """`sellf.audit`: a decision log in, a verdict out."""
 
+import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sellf.audit.columns import Columns, name_of, names_of
 from sellf.audit.result import Audit, Audits
@@ -34,6 +37,7 @@ def audit(
     positive_value: Any = None,
     score_is_risk: bool = False,
     trust_rejected_outcomes: bool = False,
+    seed: int | None = None,
     drop_missing: bool = False,
 ) -> Audit:
     """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
@@ -43,7 +47,8 @@ def audit(
             mapping of columns.
         group: the column that names each person's group, or several.
         decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`.
-        outcome: 1 for good and 0 for bad, empty for the rejected.
+        outcome: 1 for good and 0 for bad, empty for the rejected; where it is empty for somebody
+            accepted it may be either.
         propensity: the chance with which each decision was to accept.
         score: a prediction of the outcome, the chance that it is good, fitted on other people.
         features: what propensities are estimated from where they are not known.
@@ -61,7 +66,9 @@ def audit(
         positive_value: the outcome that is good.
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use outcomes of the rejected that the log holds.
-        drop_missing: leave out accepted people without an outcome.
+        seed: of the random order in which rows are used; None draws a new one. The same seed
+            repeats the audit exactly, and `origin.seed` holds the one that was used.
+        drop_missing: no longer available; raises an error that says what to do instead.
     """
     options = {name: value for name, value in locals().items() if name != "notion"}
     one_of("notion", notion, NOTIONS)
@@ -92,12 +99,16 @@ def audit_all(log: Any, **options: Any) -> Audits:
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
     # Here and not above, so that `import sellf` stays quick for those who audit nothing.
     from sellf.audit.aipw import MODELS
+    from sellf.audit.cautions import nearly_all_accepted
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
     from sellf.audit.origin import trace
     from sellf.audit.periods import PERIODS, by_period, in_order
     from sellf.audit.sources import open_log
 
+    if options.pop("drop_missing"):
+        raise InputError(NO_DROPPING)
+    options["seed"] = seed = _seed(options["seed"])
     omega = number("omega", options["omega"], low=0, high=1)
     delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
     overlap = options["overlap"]
@@ -125,15 +136,38 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     if by is not None or (anytime and columns.time is not None):
         source = in_order(source, columns)
     how = {"overlap": overlap, "model": options["model"]}
-    evidence = gather(source, columns, **how, anytime=anytime)
+    evidence = gather(source, columns, **how, anytime=anytime, seed=seed)
+    cautions = nearly_all_accepted(
+        evidence.names, evidence.sums.people.sum(axis=-1), evidence.sums.accepted.sum(axis=-1)
+    )
     result = {}
     for notion in notions:
         found = judge(notion, evidence, omega=omega, delta=delta, anytime=anytime)
         if by is not None:
             periods = by_period(notion, evidence, source, by, omega=omega, delta=delta)
             found = replace(found, periods=periods)
-        result[notion] = replace(found, origin=origin)
+        warnings = tuple(dict.fromkeys((*found.warnings, *cautions)))
+        result[notion] = replace(found, origin=origin, warnings=warnings)
     return result
+
+
+NO_DROPPING = (
+    "drop_missing is no longer available: accepted people without an outcome now count as people "
+    "whose outcome may be 0 or 1, since leaving them out while the rejected stay makes equal "
+    "groups look unequal. Leave --drop-missing out; to restrict the audit to decisions that had "
+    "time to show their outcome, type --decided-on COLUMN --matures-after 365d."
+)
+
+
+def _seed(value: Any) -> int:
+    """Return the seed that was given, or a new one."""
+    if value is None:
+        return secrets.randbits(32)
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"seed is {value!r}: give a whole number, for example --seed 1.")
+    if not 0 <= value < 2**63:
+        raise InputError(f"seed is {value}: it must be at least 0 and below 2^63.")
+    return int(value)
 
 
 def _columns(options: dict[str, Any]) -> Columns:
@@ -152,6 +186,5 @@ def _columns(options: dict[str, Any]) -> Columns:
         positive_value=options["positive_value"],
         score_is_risk=bool(options["score_is_risk"]),
         trust_rejected_outcomes=bool(options["trust_rejected_outcomes"]),
-        drop_missing=bool(options["drop_missing"]),
         **single,
     )

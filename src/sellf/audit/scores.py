@@ -34,16 +34,15 @@ class Person(NamedTuple):
     """f, fixed on other data; None if there is none."""
     rejected_positive: Floats | None = None
     """(1 - A) Y where the outcomes of the rejected are known and trusted."""
+    pending: Floats | None = None
+    """1 for the accepted whose outcome is missing, so that it may be 0 or 1; `positive` is 0 for
+    them. None if there are none."""
+    unit: NDArray[np.intp] | None = None
+    """A number for the person behind each row; None if every row is a person of its own."""
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""
-        return Person(
-            self.accepted[rows],
-            self.positive[rows],
-            None if self.propensity is None else self.propensity[rows],
-            None if self.prediction is None else self.prediction[rows],
-            None if self.rejected_positive is None else self.rejected_positive[rows],
-        )
+        return Person(*(None if field is None else field[rows] for field in self))  # pyright: ignore[reportArgumentType]
 
 
 class Scores(NamedTuple):

@@ -24,6 +24,8 @@ class Sums(NamedTuple):
     """Accepted and with a good outcome."""
     rejected_positive: Floats
     """Rejected and with one, where that is known and trusted."""
+    pending: Floats
+    """Accepted and without an outcome, which may be 0 or 1; not among `positive`."""
     propensity: Floats
     """p."""
     chance_variance: Floats
@@ -84,7 +86,7 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
-    a, ay, p, f, hidden = person
+    a, ay, p, f, hidden, pending, _ = person
     rows = len(a)
     cell = codes * STRATA + stratum(p, f, rows)
 
@@ -94,6 +96,8 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
     terms: dict[str, Any] = {"accepted": a, "positive": ay}
     if hidden is not None:
         terms["rejected_positive"] = hidden
+    if pending is not None:
+        terms["pending"] = pending
     if f is not None:
         terms["predicted_rejected"] = (1 - a) * f
     if p is None:

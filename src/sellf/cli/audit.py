@@ -92,10 +92,12 @@ def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
     true = truth()
     result = _audit(example(), notion, {**options, **columns})
     asked = {name: options[name] for name in ("omega", "delta") if options[name] != 0.05}
-    how = command("--example", {"notion": notion, **asked})
 
     def known(audit: Audit) -> Audit:
-        origin = replace(audit.origin, command=how) if audit.origin else None
+        origin = audit.origin
+        if origin is not None:
+            how = command("--example", {"notion": notion, **asked, "seed": origin.seed})
+            origin = replace(origin, command=how)
         return replace(audit, truth=true[audit.notion], origin=origin)
 
     if isinstance(result, Audit):
