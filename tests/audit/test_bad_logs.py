@@ -40,7 +40,7 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
         (LOG, {"features": ["repaid"]}, "feature 'repaid' is the outcome itself"),
         (LOG, {"group": []}, "group is empty"),
         (LOG, {"decision": None}, "decision is None: give a column's name"),
-        (LOG, {"decision": "x"}, "decision 'x' has 12 values"),
+        (LOG, {"decision": "x"}, "decision 'x' has 400 values"),
         (change("approved", 7, 2), {}, "decision 'approved' has 3 values"),
         (change("approved", 7, None), {}, "decision 'approved' is missing in 1 rows .* row 7"),
         (

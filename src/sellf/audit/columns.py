@@ -19,6 +19,10 @@ class Columns:
     score: str | None = None
     features: tuple[str, ...] = ()
     time: str | None = None
+    person: str | None = None
+    """Who applied; None: every row is a person of its own."""
+    decided_on: str | None = None
+    """When the decision was made; None: every decision had time to show its outcome."""
     accepted_value: Any = None
     """The decision that means accepted; None: 1 or True does."""
     positive_value: Any = None
@@ -35,6 +39,8 @@ class Columns:
             "propensity": self.propensity,
             "score": self.score,
             "time": self.time,
+            "decided_on": self.decided_on,
+            "person": self.person,
         }
         used = {name: option for option, name in single.items() if name is not None}
         used |= dict.fromkeys(self.features, "feature")
@@ -75,13 +81,14 @@ def check_names(columns: Columns, present: Sequence[Any]) -> None:
             )
         if name not in seen:
             raise InputError(_absent(name, option, [str(item) for item in present]))
-    kinds = [columns.decision, columns.outcome, columns.propensity, columns.time, *columns.group]
+    kinds = [columns.decision, columns.outcome, columns.propensity, columns.time, columns.person]
+    kinds += columns.group
     given = [name for name in kinds if name is not None]
     for name in given:
         if given.count(name) > 1:
             raise InputError(
-                f"column {name!r} is named for two things: group, decision, outcome, propensity "
-                "and time are columns of their own."
+                f"column {name!r} is named for two things: group, decision, outcome, propensity, "
+                "time and person are columns of their own."
             )
     if columns.score is not None and columns.score in (columns.decision, columns.outcome):
         raise InputError(

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sellf.audit.lazy import plain
+from sellf.audit.engine import plain
 from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}

@@ -1,17 +1,23 @@
 """Rows in memory: values checked one column at a time, as NumPy arrays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit.columns import Columns
+from sellf.audit.names import (
+    Values,
+    grouping,
+    is_missing,
+    missing_names,
+    numbered,
+    which_are_yes,
+)
 from sellf.audit.scores import Floats, Person
 from sellf.errors import InputError
-from sellf.fairness.checks import sorted_names
 
-Values = NDArray[Any]
 MOST_GROUPS = 1000
 
 
@@ -28,10 +34,39 @@ class Rows:
     features: dict[str, Values] | None = None
     pending: int = 0
     """How many accepted people have no outcome."""
+    people_in_several_groups: bool = False
+    """Whether some person, if a column names them, has rows in more than one group."""
+    decided_on: Values | None = None
+    mature: NDArray[np.bool_] | None = None
+    """Which decisions had time to show their outcome; None: all."""
+    warnings: tuple[str, ...] = ()
+    """What the log's columns make one doubt."""
 
     def of_group(self, place: int) -> Person:
         """Return the rows of one group."""
         return self.person.take(np.flatnonzero(self.codes == place))
+
+    def matured(self) -> "Rows":
+        """Return the rows that had time to show their outcomes, and the groups that have some."""
+        if self.mature is None:
+            return self
+        kept = np.flatnonzero(self.mature)
+        present, codes = np.unique(self.codes[kept], return_inverse=True)
+        person = self.person.take(kept)
+        pending = 0 if person.pending is None else int(person.pending.sum())
+        features = self.features and {name: values[kept] for name, values in self.features.items()}
+        return replace(
+            self,
+            names=[self.names[i] for i in present],
+            codes=codes.astype(np.intp),
+            person=person if pending else person._replace(pending=None),
+            time=None if self.time is None else self.time[kept],
+            features=features,
+            pending=pending,
+            people_in_several_groups=_several_groups(person.unit, codes),
+            decided_on=None if self.decided_on is None else self.decided_on[kept],
+            mature=None,
+        )
 
 
 def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = True) -> Rows:
@@ -58,9 +93,31 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
         raise InputError(one_group(columns, names))
     if len(names) > MOST_GROUPS:
         raise InputError(many_groups(columns, len(names)))
-    person = Person(accepted, positive, p, f, hidden, pending)
+    unit = None
+    if columns.person is not None:
+        unit = grouping(table[columns.person], columns.person, "person")[1]
+    person = Person(accepted, positive, p, f, hidden, pending, unit)
     waiting = 0 if pending is None else int(pending.sum())
-    return Rows(names, codes, person, time, features, waiting)
+    decided = None if columns.decided_on is None else table[columns.decided_on]
+    several_groups = _several_groups(unit, codes)
+    return Rows(names, codes, person, time, features, waiting, several_groups, decided)
+
+
+def nothing_mature(name: str, cutoff: str) -> str:
+    """Return the message for a log whose decisions are all too recent."""
+    return (
+        f"decided_on {name!r} has no date up to {cutoff}: no decision had time to show its "
+        "outcome. Type a later --as-of or a shorter --matures-after, or --notion demographic, "
+        "which needs no outcomes."
+    )
+
+
+def _several_groups(unit: NDArray[np.intp] | None, codes: NDArray[np.intp]) -> bool:
+    if unit is None:
+        return False
+    first = np.empty(int(unit.max()) + 1, dtype=np.intp)
+    first[unit] = codes
+    return bool((first[unit] != codes).any())
 
 
 def accepted_only(columns: Columns, rows: int) -> str:
@@ -98,37 +155,9 @@ def binary(values: Values, name: str, option: str, yes: Any) -> NDArray[np.bool_
     missing = is_missing(values)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            f"{option} {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}):"
-            " every application has a decision; leave those rows out."
-        )
-    kinds = distinct(values)
-    meaning = two_values(kinds, name, option, yes)
-    return _equal(values, meaning)
-
-
-def two_values(kinds: list[Any], name: str, option: str, yes: Any) -> Any:
-    """Return which of the values means yes, if there are two at most and it is clear which."""
-    flag = "--accepted-value" if option == "decision" else "--positive-value"
-    word = "accepted" if option == "decision" else "a good outcome"
-    shown = ", ".join(repr(kind) for kind in kinds[:6]) + (", ..." if len(kinds) > 6 else "")
-    if len(kinds) > 2:
-        raise InputError(
-            f"{option} {name!r} has {len(kinds)} values ({shown}): it must have two. Leave out "
-            f"the rows that are neither, and say which value means {word} with {flag}."
-        )
-    if yes is not None:
-        for kind in kinds:
-            if _same(kind, yes):
-                return kind
-        raise InputError(
-            f"{option} {name!r} is never {yes!r}, it is {shown}: type {flag} with one of these."
-        )
-    if all(_same(kind, 0) or _same(kind, 1) for kind in kinds):
-        return next((kind for kind in kinds if _same(kind, 1)), 1)
-    raise InputError(
-        f"{option} {name!r} has the values {shown}: say which of them means {word} with {flag}."
-    )
+        raise InputError(missing_names(option, name, int(missing.sum()), row))
+    raw, codes = numbered(values, name, option)
+    return np.array(which_are_yes(raw, name, option, yes), dtype=bool)[codes]
 
 
 def outcomes(
@@ -151,8 +180,7 @@ def outcomes(
         raise InputError(untrusted_message(name, count))
     good = np.zeros(len(values))
     if known.any():
-        meaning = two_values(distinct(values[known]), name, "outcome", columns.positive_value)
-        good[known] = _equal(values[known], meaning)
+        good[known] = binary(values[known], name, "outcome", columns.positive_value)
     hidden = good * (1 - accepted) if columns.trust_rejected_outcomes else None
     return good * accepted, hidden, absent.astype(np.float64) if absent.any() else None
 
@@ -221,7 +249,7 @@ def groups(columns: Columns, table: dict[str, Values]) -> tuple[list[Any], NDArr
     names: list[Any] = []
     codes = np.zeros(len(table[columns.decision]), dtype=np.intp)
     for place, name in enumerate(columns.group):
-        own, own_codes = _grouping(name, table[name])
+        own, own_codes = grouping(table[name], name, "group")
         if place == 0:
             names, codes = own, own_codes
             continue
@@ -234,32 +262,6 @@ def groups(columns: Columns, table: dict[str, Values]) -> tuple[list[Any], NDArr
 
 def _tuple(name: Any, place: int) -> tuple[Any, ...]:
     return name if place > 1 else (name,)
-
-
-def _grouping(name: str, values: Values) -> tuple[list[Any], NDArray[np.intp]]:
-    missing = is_missing(values)
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            f"group {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}): "
-            "leave those rows out, or name their group, for example 'unknown'."
-        )
-    if values.dtype.kind in "biufMmUS":
-        own, codes = np.unique(values, return_inverse=True)
-        return own.tolist(), codes.astype(np.intp)
-    numbered: dict[Any, int] = {}
-    try:
-        codes = np.fromiter(
-            (numbered.setdefault(item, len(numbered)) for item in values), np.intp, len(values)
-        )
-    except TypeError:
-        raise InputError(
-            f"group {name!r} holds values that are no names: give words or numbers."
-        ) from None
-    own = sorted_names(numbered)
-    place = {item: i for i, item in enumerate(own)}
-    order = np.array([place[item] for item in numbered], dtype=np.intp)
-    return own, order[codes]
 
 
 def numbers(values: Values, name: str, option: str) -> Floats:
@@ -279,56 +281,6 @@ def _number(item: Any) -> float:
         return float(item)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
-
-
-def is_missing(values: Values) -> NDArray[np.bool_]:
-    """Return which values are None, NaN, NaT or empty words."""
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind in "mM":
-        return np.isnat(values)
-    if values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=bool)
-    return np.fromiter((_missing(item) for item in values), bool, len(values))
-
-
-def _missing(item: Any) -> bool:
-    if item is None or (isinstance(item, str) and not item.strip()):
-        return True
-    try:
-        return bool(item != item)  # NaN and NaT differ from themselves, pandas' NA cannot say
-    except (TypeError, ValueError):
-        return True
-
-
-def distinct(values: Values) -> list[Any]:
-    """Return the different values, at most a dozen of them."""
-    if values.dtype.kind != "O":
-        return np.unique(values)[:12].tolist()
-    found: dict[str, Any] = {}
-    for item in values:
-        # By type too, since 1 and True are equal and '1' is another thing.
-        key = repr(item) if not isinstance(item, int | float | np.generic) else repr(float(item))
-        found.setdefault(key, item)
-        if len(found) > 12:
-            break
-    return list(found.values())
-
-
-def _same(kind: Any, wanted: Any) -> bool:
-    """Whether a value is the one meant: 1, 1.0, True and, as typed on a command line, '1'."""
-    try:
-        if isinstance(kind, str) != isinstance(wanted, str):
-            return _number(kind) == _number(wanted) or str(kind).lower() == str(wanted).lower()
-        return bool(kind == wanted)
-    except (TypeError, ValueError):
-        return False
-
-
-def _equal(values: Values, meaning: Any) -> NDArray[np.bool_]:
-    if values.dtype.kind != "O":
-        return values == meaning
-    return np.fromiter((_same(item, meaning) for item in values), bool, len(values))
 
 
 def _refuse(option: str, name: str, values: Values, bad: NDArray[np.bool_], expected: str) -> None:

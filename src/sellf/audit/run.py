@@ -37,6 +37,7 @@ def audit(
     positive_value: Any = None,
     score_is_risk: bool = False,
     trust_rejected_outcomes: bool = False,
+    person: str | None = None,
     seed: int | None = None,
     drop_missing: bool = False,
 ) -> Audit:
@@ -66,6 +67,7 @@ def audit(
         positive_value: the outcome that is good.
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use outcomes of the rejected that the log holds.
+        person: the column that names the person behind each row, for people with several rows.
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
         drop_missing: no longer available; raises an error that says what to do instead.
@@ -99,7 +101,7 @@ def audit_all(log: Any, **options: Any) -> Audits:
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
     # Here and not above, so that `import sellf` stays quick for those who audit nothing.
     from sellf.audit.aipw import MODELS
-    from sellf.audit.cautions import nearly_all_accepted
+    from sellf.audit.cautions import look_alikes, nearly_all_accepted
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
     from sellf.audit.origin import trace
@@ -137,8 +139,11 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
         source = in_order(source, columns)
     how = {"overlap": overlap, "model": options["model"]}
     evidence = gather(source, columns, **how, anytime=anytime, seed=seed)
-    cautions = nearly_all_accepted(
-        evidence.names, evidence.sums.people.sum(axis=-1), evidence.sums.accepted.sum(axis=-1)
+    total = evidence.sums.by_group()
+    cautions = (
+        *nearly_all_accepted(evidence.names, total.people, total.accepted),
+        *look_alikes(columns, evidence.names),
+        *source.warnings,
     )
     result = {}
     for notion in notions:
@@ -173,7 +178,7 @@ def _seed(value: Any) -> int:
 def _columns(options: dict[str, Any]) -> Columns:
     single = {
         name: None if options[name] is None else name_of(options[name], name)
-        for name in ("outcome", "propensity", "score", "time")
+        for name in ("outcome", "propensity", "score", "time", "person")
     }
     group = names_of(options["group"], "group")
     if not group:

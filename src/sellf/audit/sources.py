@@ -1,14 +1,19 @@
 """Any kind of log to checked rows in memory, or to a frame whose engine adds up for us."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sellf.audit.cautions import may_name_people, repeated_people
 from sellf.audit.columns import Columns, check_names
-from sellf.audit.lazy import LazyLog, collect
-from sellf.audit.rows import Rows, Values, check_rows
+from sellf.audit.engine import collect, words
+from sellf.audit.lazy import LazyLog
+from sellf.audit.names import Values, is_missing, numbered
+from sellf.audit.rows import Rows, check_rows
 from sellf.errors import InputError
 
 FETCH_ROWS = 2_000_000
@@ -27,7 +32,8 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
         return _file(Path(log), columns, fetch_rows)
     if isinstance(log, Mapping):
         check_names(columns, list(log))
-        return check_rows(columns, _table(columns, log))
+        rows = check_rows(columns, _table(columns, log))
+        return _cautioned(rows, columns, list(log), lambda name: _distinct(name, log[name]))
     import narwhals as nw
 
     if type(log).__module__.startswith(("pandas", "pyarrow")):
@@ -43,7 +49,37 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
     if isinstance(frame, nw.LazyFrame):
         return _lazy(frame, columns, fetch_rows)
     check_names(columns, frame.columns)
-    return check_rows(columns, _arrays(frame, columns))
+    rows = check_rows(columns, _arrays(frame, columns))
+    return _cautioned(rows, columns, frame.columns, lambda name: _distinct(name, frame[name]))
+
+
+def _cautioned(
+    source: Rows | LazyLog,
+    columns: Columns,
+    present: Iterable[Any],
+    distinct: Callable[[str], tuple[int, int]],
+) -> Rows | LazyLog:
+    """Return the log with what its unused columns make one doubt.
+
+    Args:
+        source: the log.
+        columns: what its columns mean.
+        present: all columns.
+        distinct: how many different values a column has, and how many in all.
+    """
+    found: list[str] = []
+    for name in may_name_people(columns, present):
+        # A column that nobody asked for must not end the audit, whatever it holds.
+        with contextlib.suppress(InputError):
+            found += repeated_people(name, *distinct(name))
+    return replace(source, warnings=tuple(found)) if found else source
+
+
+def _distinct(name: str, values: Any) -> tuple[int, int]:
+    """Return how many different values a column in memory has, and how many in all."""
+    array = _array(name, values)
+    known = array[~is_missing(array)]
+    return len(numbered(known, name, "person")[0]), len(known)
 
 
 def _file(path: Path, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
@@ -64,8 +100,27 @@ def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     if count == 0:
         raise InputError("the log has no rows: there is nobody to audit.")
     if count <= fetch_rows:
-        return check_rows(columns, fetch(frame, columns))
-    return LazyLog(frame, columns, count)
+        source = check_rows(columns, fetch(frame, columns))
+    elif columns.person is not None:
+        raise InputError(
+            f"the log has {count:,} rows, and putting the rows of each person together needs them "
+            f"in memory, up to {fetch_rows:,} rows: audit a part of the log that holds all rows of "
+            "some people, or one row per person without --person."
+        )
+    else:
+        source = LazyLog(frame, columns, count)
+
+    def distinct(name: str) -> tuple[int, int]:
+        there, kind = nw.col("_v"), frame.collect_schema()[name]
+        known = frame.select(_v=words(nw.col(name), kind)).filter(~there.is_null())
+        if kind.is_float():
+            known = known.filter(~there.is_nan())
+        if kind == nw.String:
+            known = known.filter(there.str.strip_chars() != "")
+        counted = collect(known.select(nw.col("_v").n_unique().alias("n"), nw.len().alias("rows")))
+        return int(counted["n"].to_list()[0]), int(counted["rows"].to_list()[0])
+
+    return _cautioned(source, columns, frame.collect_schema().names(), distinct)
 
 
 def fetch(frame: Any, columns: Columns) -> dict[str, Values]:

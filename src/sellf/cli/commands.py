@@ -53,6 +53,7 @@ def audit(
     positive_value: str | None = None,
     score_is_risk: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     trust_rejected_outcomes: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    person: str | None = None,
     seed: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
     drop_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     example: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -82,6 +83,7 @@ def audit(
         positive_value: the outcome that is good, if that is not 1.
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use the outcomes that the log holds for the rejected.
+        person: the column that names the person behind each row, for people with several rows.
         seed: of the random order in which rows are used; the one in a report repeats its audit.
         drop_missing: no longer available; says what to type instead.
         example: audit a simulated lending log whose truth is known.
@@ -110,6 +112,7 @@ def audit(
         "positive_value": positive_value,
         "score_is_risk": score_is_risk,
         "trust_rejected_outcomes": trust_rejected_outcomes,
+        "person": person,
         "seed": seed,
         "drop_missing": drop_missing,
     }

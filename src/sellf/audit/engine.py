@@ -1,0 +1,122 @@
+"""Asking an engine (DuckDB, Spark, lazy Polars) for values, and reading them as memory does."""
+
+from typing import Any
+
+import narwhals as nw
+
+from sellf.audit.names import missing, which_are_yes
+from sellf.errors import InputError
+
+MOST_VALUES = 1000
+"""How many different values of a column that should have two are looked at."""
+
+
+def collect(frame: Any) -> Any:
+    """Run a query; what the engine cannot read is said in its own words."""
+    try:
+        return frame.collect()
+    except Exception as error:
+        raise InputError(f"the log cannot be read: {plain(error)}") from error
+
+
+def plain(error: Exception) -> str:
+    """Return what an engine says is wrong, without what it says about its own options."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    kept: list[str] = []
+    for line in lines:
+        if line.lower().startswith(OF_NO_USE):
+            break
+        kept.append(line)
+    text = " ".join(kept or lines[:1]) or type(error).__name__
+    text = text.removeprefix("Invalid Input Error: ").removeprefix("Conversion Error: ")
+    return text if len(text) < 500 else text[:500] + " ..."
+
+
+OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jvm stacktrace")
+"""How lines begin from which on an engine speaks about itself."""
+
+
+def different(frame: Any, most: int) -> list[tuple[Any, ...]]:
+    """Return the different rows of a frame, up to a number of them."""
+    found = collect(frame.unique().head(most))
+    return list(zip(*(found[name].to_list() for name in found.columns), strict=True))
+
+
+def is_one_of(column: Any, values: list[Any]) -> Any:
+    """Return the expression that a column holds one of some values."""
+    return column.is_in(values) if values else nw.lit(False)
+
+
+def words(column: Any, kind: Any) -> Any:
+    """Return a column; of words if it numbers a list of them."""
+    return column.cast(nw.String) if kind in (nw.Categorical, nw.Enum) else column
+
+
+def count(condition: Any) -> Any:
+    """Return 1 where a condition holds, else 0."""
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+class Reading:
+    """Expressions for what a column of two values means."""
+
+    yes: Any
+    missing: Any
+    odd: Any
+    """It is neither of the two values; to be counted, since nothing was looked up beforehand."""
+
+    def __init__(self, frame: Any, name: str, column: str, option: str, yes: Any) -> None:
+        """Look up the different values of a column, unless they ought to be 0 and 1.
+
+        Args:
+            frame: the log.
+            name: of the column in the log.
+            column: its name where the expressions are used.
+            option: what the column is for.
+            yes: the value that means yes; None: 1 does.
+        """
+        kind = frame.collect_schema()[name]
+        here, there = words(nw.col(column), kind), words(nw.col(name), kind)
+        self.missing, self.odd = here.is_null(), nw.lit(False)
+        if kind.is_float():
+            self.missing = self.missing | here.is_nan()
+        if kind.is_numeric() or kind == nw.Boolean:
+            here, there = here.cast(nw.Float64), there.cast(nw.Float64)
+            if yes is None:
+                self.yes = here == 1
+                self.odd = ~self.missing & (here != 0) & (here != 1)
+                return
+        found = [value for (value,) in different(frame.select(_v=there), MOST_VALUES)]
+        known = [value for value in found if not missing(value)]
+        chosen = which_are_yes(known, name, option, yes)
+        self.yes = is_one_of(here, [v for v, means in zip(known, chosen, strict=True) if means])
+        blank = [value for value in found if isinstance(value, str) and missing(value)]
+        self.missing = self.missing | is_one_of(here, blank)
+
+
+def refuse_values(frame: Any, name: str, option: str) -> None:
+    """Raise for a column of numbers that are not 0 and 1."""
+    there = frame.select(_v=nw.col(name).cast(nw.Float64))
+    known = [value for (value,) in different(there, MOST_VALUES) if not missing(value)]
+    which_are_yes(known, name, option, None)
+
+
+def with_number(
+    frame: Any, schema: Any, column: str | None, source: str, name: str, bad: str, option: str
+) -> Any:
+    """Add a column of chances, 1 where there is none, and one that counts those that are none."""
+    if column is None:
+        return frame.with_columns(**{name: nw.lit(1.0), bad: nw.lit(0)})
+    if not schema[column].is_numeric():
+        raise InputError(
+            f"{option} {column!r} holds {schema[column]} values: every row needs a number between "
+            "0 and 1."
+        )
+    value = nw.col(source).cast(nw.Float64)
+    fine = (value >= 0) & (value <= 1) & ~value.is_null()
+    return frame.with_columns(
+        **{
+            name: nw.when(fine).then(value).otherwise(nw.lit(1.0)),
+            bad: nw.when(fine).then(nw.lit(0)).otherwise(nw.lit(1)),
+        }
+    )

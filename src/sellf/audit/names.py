@@ -1,0 +1,190 @@
+"""What values of a log read as: which are missing, which are one group, which of two means yes.
+
+Engines and memory share these functions. An engine hands over the different values of a column, so
+that a word with blanks around it is read the same way wherever the log lives.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.errors import InputError
+from sellf.fairness.checks import sorted_names
+
+Values = NDArray[Any]
+WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
+"""Words for whole numbers as some programs write them: 1.0 for 1."""
+NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+TRUTHS = {"true": 1, "false": 0}
+
+
+def is_missing(values: Values) -> NDArray[np.bool_]:
+    """Return which values are None, NaN, NaT or words without a letter."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind in "mM":
+        return np.isnat(values)
+    if values.dtype.kind == "U":
+        return np.char.strip(values) == ""
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.fromiter((missing(item) for item in values), bool, len(values))
+
+
+def missing(item: Any) -> bool:
+    """Return whether one value is None, NaN, NaT or a word without a letter."""
+    if item is None or (isinstance(item, str) and not item.strip()):
+        return True
+    try:
+        return bool(item != item)  # NaN and NaT differ from themselves, pandas' NA cannot say
+    except (TypeError, ValueError):
+        return True
+
+
+def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the different values of a column as they are, and each row's place among them."""
+    kind = values.dtype.kind
+    if kind == "M":
+        values = values.astype("datetime64[us]")  # finer ones turn into whole numbers in a list
+    if kind in "biufMmUS":
+        found, codes = np.unique(values, return_inverse=True)
+        return found.tolist(), codes.astype(np.intp)
+    places: dict[Any, int] = {}
+    # By type too, since True and 1 are equal and would be one key.
+    keys = ((type(item), item) if type(item) is not str else item for item in values)
+    try:
+        codes = np.fromiter(
+            (places.setdefault(key, len(places)) for key in keys), np.intp, len(values)
+        )
+    except TypeError:
+        raise InputError(
+            f"{option} {name!r} holds values that are no names: give words or numbers."
+        ) from None
+    return [key[1] if type(key) is tuple else key for key in places], codes
+
+
+def read_as(raw: Sequence[Any]) -> list[Any]:
+    """Return the name that each of a column's different values reads as; None for missing ones.
+
+    Words lose the blanks around them, and whole numbers are written without a point. Where words
+    stand beside numbers, truth values or dates, all are words, so that 1, 1.0 and "1" are one name.
+    """
+    names = [None if missing(value) else _name(value) for value in raw]
+    kinds = {_kind(name) for name in names if name is not None}
+    if len(kinds) < 2:
+        return names
+    truths = {"true": "True", "false": "False"} if "truth" in kinds else {}
+    return [
+        name if name is None or _kind(name) == "other" else truths.get(str(name).lower(), str(name))
+        for name in names
+    ]
+
+
+def _name(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str):
+        word = value.strip()
+        whole = WHOLE.fullmatch(word)
+        return whole[1] if whole else word
+    if isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, datetime) and value == datetime(value.year, value.month, value.day):
+        return value.date()
+    return value
+
+
+def _kind(name: Any) -> str:
+    if isinstance(name, bool):
+        return "truth"
+    if isinstance(name, int | float):
+        return "number"
+    if isinstance(name, str):
+        return "word"
+    return "date" if hasattr(name, "isoformat") else "other"
+
+
+def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the names in a column in sorted order, and each row's place; none may be missing."""
+    gone = is_missing(values)
+    if gone.any():
+        row = int(np.flatnonzero(gone)[0])
+        raise InputError(missing_names(option, name, int(gone.sum()), row))
+    raw, codes = numbered(values, name, option)
+    own = read_as(raw)
+    names = sorted_names(dict.fromkeys(own))
+    place = {item: i for i, item in enumerate(names)}
+    return names, np.array([place[item] for item in own], dtype=np.intp)[codes]
+
+
+def missing_names(option: str, name: str, count: int, row: int | None = None) -> str:
+    """Say that a column of groups, people, decisions or dates has gaps."""
+    first = "" if row is None else f" (the first is row {row})"
+    advice = {
+        "group": "leave those rows out, or name their group, for example 'unknown'.",
+        "person": "leave those rows out, or give each of them a name of its own.",
+        "decision": "every application has a decision; leave those rows out.",
+    }.get(option, "leave those rows out.")
+    return f"{option} {name!r} is missing in {count:,} rows{first}: {advice}"
+
+
+def meaning(item: Any) -> Any:
+    """Return what a value means as one of two: 1, 1.0, True, "1", " 1" and "true" are the same."""
+    if isinstance(item, np.generic):
+        item = item.item()
+    if isinstance(item, bool):
+        return int(item)
+    if isinstance(item, Decimal):
+        return float(item)
+    if not isinstance(item, str):
+        return item
+    word = item.strip()
+    return float(word) if NUMBER.fullmatch(word) else TRUTHS.get(word.lower(), word)
+
+
+def which_are_yes(raw: Sequence[Any], name: str, option: str, yes: Any) -> list[bool]:
+    """Return which of a column's different values mean yes; none of them is missing."""
+    means = [meaning(value) for value in raw]
+    kinds = dict(zip(reversed(means), reversed(raw), strict=True))
+    wanted = _two_values(kinds, name, option, yes)
+    return [item == wanted for item in means]
+
+
+def _two_values(kinds: dict[Any, Any], name: str, option: str, yes: Any) -> Any:
+    """Return which meaning is yes, if there are two at most and it is clear which."""
+    flag = "--accepted-value" if option == "decision" else "--positive-value"
+    word = "accepted" if option == "decision" else "a good outcome"
+    values = sorted_names(kinds.values())
+    shown = ", ".join(repr(kind) for kind in values[:6]) + (", ..." if len(values) > 6 else "")
+    if len(kinds) > 2:
+        raise InputError(
+            f"{option} {name!r} has {len(kinds):,} values ({shown}): it must have two. Leave out "
+            f"the rows that are neither, and say which value means {word} with {flag}."
+        )
+    if yes is not None:
+        wanted = meaning(yes)
+        for kind in kinds:
+            if _equal(kind, wanted) or (isinstance(yes, str) and str(kind) == yes.strip()):
+                return kind
+        raise InputError(
+            f"{option} {name!r} is never {yes!r}, it is {shown}: type {flag} with one of these."
+        )
+    if all(_equal(kind, 0) or _equal(kind, 1) for kind in kinds):
+        return 1
+    raise InputError(
+        f"{option} {name!r} has the values {shown}: say which of them means {word} with {flag}."
+    )
+
+
+def _equal(kind: Any, wanted: Any) -> bool:
+    try:
+        return bool(kind == wanted)
+    except (TypeError, ValueError):
+        return False
