@@ -72,6 +72,11 @@ class LazyLog:
         """
         return self._add_up(overlap, every)
 
+    def people_by_group(self) -> dict[Any, int]:
+        """Return how many rows each group has."""
+        names, sums = self.sums(1.0)
+        return dict(zip(names, map(int, sums.people.sum(axis=-1)), strict=True))
+
     def latest(self, column: str) -> Any:
         """Return the last day in a column of dates."""
         there = self.frame.select(_v=self._day(column, column, "decided_on"))

@@ -41,16 +41,16 @@ def in_order(source: Any, columns: Columns) -> Any:
     )
 
 
-def dates(values: Values | None, name: str) -> NDArray[np.datetime64]:
+def dates(values: Values | None, name: str, option: str = "time") -> NDArray[np.datetime64]:
     """Return a column of dates."""
     if values is None:
-        raise InputError("time is missing: name the column of dates.")
+        raise InputError(f"{option} is missing: name the column of dates.")
     missing = is_missing(values)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise InputError(
-            f"time {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}): "
-            "leave those rows out."
+            f"{option} {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}):"
+            " leave those rows out."
         )
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
@@ -64,7 +64,7 @@ def dates(values: Values | None, name: str) -> NDArray[np.datetime64]:
         except ValueError:
             pass
         raise InputError(
-            f"time {name!r} is {item!r} at row {row}: give dates, for example 2026-03-31."
+            f"{option} {name!r} is {item!r} at row {row}: give dates, for example 2026-03-31."
         )
     return result
 

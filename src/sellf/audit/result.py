@@ -52,6 +52,18 @@ class Origin:
     """Of what was drawn at random; the same seed repeats the audit exactly."""
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """Whose outcome is not known yet, for notions that need outcomes."""
+
+    cutoff: str | None
+    """The last day of decisions that count; None: all count."""
+    immature: dict[Any, int]
+    """How many rows of each group are set aside, since they were decided later."""
+    pending: dict[Any, int]
+    """How many accepted people have no outcome, by group, among those who count."""
+
+
 class Overlap(NamedTuple):
     """How likely people of each group were to be accepted, which says how much is known of them."""
 
@@ -127,6 +139,8 @@ class Audit(Table):
     """None where no propensities are known, or none are needed."""
     origin: Origin | None = None
     """What to type to get this again, on which data."""
+    waiting: Waiting | None = None
+    """Whose outcome is not known yet; None if there is nobody, or if no outcomes are needed."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
@@ -237,6 +251,13 @@ class Audit(Table):
                 "below": {say(name): n for name, n in self.overlap.below.items()},
             },
             "origin": None if self.origin is None else asdict(self.origin),
+            "waiting": None
+            if self.waiting is None
+            else {
+                "cutoff": self.waiting.cutoff,
+                "immature": {say(name): n for name, n in self.waiting.immature.items()},
+                "pending": {say(name): n for name, n in self.waiting.pending.items()},
+            },
         }
 
     def to_json(self) -> str:

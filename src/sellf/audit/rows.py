@@ -46,6 +46,11 @@ class Rows:
         """Return the rows of one group."""
         return self.person.take(np.flatnonzero(self.codes == place))
 
+    def people_by_group(self) -> dict[Any, int]:
+        """Return how many rows each group has."""
+        counts = np.bincount(self.codes, minlength=len(self.names))
+        return dict(zip(self.names, map(int, counts), strict=True))
+
     def matured(self) -> "Rows":
         """Return the rows that had time to show their outcomes, and the groups that have some."""
         if self.mature is None:

@@ -2,12 +2,13 @@
 
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sellf.audit.columns import Columns, name_of, names_of
-from sellf.audit.result import Audit, Audits
+from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import NOTIONS, Notion
@@ -38,6 +39,9 @@ def audit(
     score_is_risk: bool = False,
     trust_rejected_outcomes: bool = False,
     person: str | None = None,
+    decided_on: str | None = None,
+    matures_after: str | None = None,
+    as_of: str | date | None = None,
     seed: int | None = None,
     drop_missing: bool = False,
 ) -> Audit:
@@ -68,6 +72,10 @@ def audit(
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use outcomes of the rejected that the log holds.
         person: the column that names the person behind each row, for people with several rows.
+        decided_on: the column with the date of each decision.
+        matures_after: how long an outcome takes to be known: "365d", "52w", "12mo" or "1y". Later
+            decisions do not count, except for "demographic".
+        as_of: the day on which outcomes were looked up; None: the day of the last decision.
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
         drop_missing: no longer available; raises an error that says what to do instead.
@@ -100,60 +108,136 @@ def audit_all(log: Any, **options: Any) -> Audits:
 
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
     # Here and not above, so that `import sellf` stays quick for those who audit nothing.
-    from sellf.audit.aipw import MODELS
-    from sellf.audit.cautions import look_alikes, nearly_all_accepted
-    from sellf.audit.evidence import gather
-    from sellf.audit.judge import judge
+    from sellf.audit.maturity import matured, read_maturity, set_aside
     from sellf.audit.origin import trace
-    from sellf.audit.periods import PERIODS, by_period, in_order
     from sellf.audit.sources import open_log
 
     if options.pop("drop_missing"):
         raise InputError(NO_DROPPING)
-    options["seed"] = seed = _seed(options["seed"])
+    options["seed"] = _seed(options["seed"])
+    how = _how(options)
+    columns = _columns(options)
+    _check(notions, columns, how)
+    dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
+    maturity = read_maturity(**dated)
+    source, cutoff = set_aside(open_log(log, columns), columns, maturity)
+    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
+    origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
+    if maturity is None:
+        return _judged(notions, source, columns, how, origin)
+    result: dict[Notion, Audit] = {}
+    labelled: list[Notion] = [notion for notion in notions if notion != "demographic"]
+    if labelled:
+        people = source.people_by_group()
+        part = matured(source, columns, cutoff)
+        result = _judged(labelled, part, columns, how, origin, (maturity, cutoff, people))
+    if labelled != notions:  # every decision is known: demographic parity leaves nobody out
+        result |= _judged(["demographic"], source, columns, how, origin)
+    return {notion: result[notion] for notion in notions}
+
+
+def _judged(
+    notions: list[Notion],
+    source: Any,
+    columns: Columns,
+    how: "_How",
+    origin: Origin,
+    aside: tuple[Any, str | None, dict[Any, int]] = (None, None, {}),
+) -> dict[Notion, Audit]:
+    """Return the audit of some notions on one part of a log.
+
+    Args:
+        notions: to audit.
+        source: the part.
+        columns: what its columns mean.
+        how: what was asked for.
+        origin: of the audit.
+        aside: how long outcomes take, the last day of decisions that count, and how many rows each
+            group has in the whole log; nothing for a log that counts as a whole.
+    """
+    from sellf.audit.cautions import look_alikes, nearly_all_accepted
+    from sellf.audit.evidence import gather
+    from sellf.audit.judge import judge
+    from sellf.audit.maturity import in_words, waiting
+    from sellf.audit.periods import by_period, in_order
+
+    if how.by is not None or (how.anytime and columns.time is not None):
+        source = in_order(source, columns)
+    evidence = gather(
+        source, columns, overlap=how.overlap, model=how.model, anytime=how.anytime, seed=how.seed
+    )
+    total = evidence.sums.by_group()
+    cautions = [
+        *nearly_all_accepted(evidence.names, total.people, total.accepted),
+        *look_alikes(columns, evidence.names),
+        *source.warnings,
+    ]
+    maturity, cutoff, people = aside
+    wait = waiting(people, evidence, cutoff)
+    assumed, warned = ([], []) if wait is None else in_words(wait, maturity, evidence)
+    result: dict[Notion, Audit] = {}
+    for notion in notions:
+        found = judge(notion, evidence, omega=how.omega, delta=how.delta, anytime=how.anytime)
+        if how.by is not None:
+            limits = {"omega": how.omega, "delta": how.delta}
+            found = replace(found, periods=by_period(notion, evidence, source, how.by, **limits))
+        labelled = notion != "demographic"
+        result[notion] = replace(
+            found,
+            origin=origin,
+            waiting=wait if labelled else None,
+            assumptions=(*found.assumptions, *(assumed if labelled else ())),
+            # Once each, whoever noticed it first.
+            warnings=tuple(
+                dict.fromkeys([*found.warnings, *cautions, *(warned if labelled else ())])
+            ),
+        )
+    return result
+
+
+class _How(NamedTuple):
+    """What was asked for, checked."""
+
+    omega: float
+    delta: float
+    overlap: float | None
+    model: "Model"
+    by: str | None
+    anytime: bool
+    seed: int
+
+
+def _how(options: dict[str, Any]) -> _How:
+    from sellf.audit.aipw import MODELS
+
     omega = number("omega", options["omega"], low=0, high=1)
     delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
     overlap = options["overlap"]
     if overlap is not None:
         overlap = number("overlap", overlap, low=0, high=1, low_open=True)
     one_of("model", options["model"], MODELS)
-    columns = _columns(options)
+    by, anytime = options["by"], bool(options["anytime"])
+    return _How(omega, delta, overlap, options["model"], by, anytime, options["seed"])
+
+
+def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
+    """Refuse options that do not go together."""
+    from sellf.audit.periods import PERIODS
+
     if columns.outcome is None and notions != ["demographic"]:
         raise InputError(
             f"outcome is missing: {notions[0]} needs the outcome of the accepted; only "
             "'demographic' needs none."
         )
-    by, anytime = options["by"], bool(options["anytime"])
+    by = how.by
     if by is not None and columns.time is None:
         raise InputError(f"by is {by!r} and time is missing: name the column of dates with --time.")
-    if columns.time is not None and by is None and not anytime:
+    if columns.time is not None and by is None and not how.anytime:
         raise InputError(
             f"time is {columns.time!r}: say what for, with --by month or with --anytime."
         )
     if by is not None:
         one_of("by", by, PERIODS)
-    source = open_log(log, columns)
-    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
-    origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
-    if by is not None or (anytime and columns.time is not None):
-        source = in_order(source, columns)
-    how = {"overlap": overlap, "model": options["model"]}
-    evidence = gather(source, columns, **how, anytime=anytime, seed=seed)
-    total = evidence.sums.by_group()
-    cautions = (
-        *nearly_all_accepted(evidence.names, total.people, total.accepted),
-        *look_alikes(columns, evidence.names),
-        *source.warnings,
-    )
-    result = {}
-    for notion in notions:
-        found = judge(notion, evidence, omega=omega, delta=delta, anytime=anytime)
-        if by is not None:
-            periods = by_period(notion, evidence, source, by, omega=omega, delta=delta)
-            found = replace(found, periods=periods)
-        warnings = tuple(dict.fromkeys((*found.warnings, *cautions)))
-        result[notion] = replace(found, origin=origin, warnings=warnings)
-    return result
 
 
 NO_DROPPING = (
@@ -178,7 +262,7 @@ def _seed(value: Any) -> int:
 def _columns(options: dict[str, Any]) -> Columns:
     single = {
         name: None if options[name] is None else name_of(options[name], name)
-        for name in ("outcome", "propensity", "score", "time", "person")
+        for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
     }
     group = names_of(options["group"], "group")
     if not group:

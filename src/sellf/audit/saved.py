@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sellf.audit.exact import Interval
-from sellf.audit.result import Audit, Audits, Doubt, GroupFigures, Origin, Overlap, Period
+from sellf.audit.result import Audit, Audits, Doubt, GroupFigures, Origin, Overlap, Period, Waiting
 from sellf.audit.verdict import Needed, say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
@@ -74,6 +74,7 @@ def _audit(saved: dict[str, Any]) -> Audit:
         truth=None if saved["truth"] is None else _keyed(saved["truth"], by_say, _number),
         overlap=_overlap(saved["overlap"], by_say),
         origin=None if saved["origin"] is None else Origin(**saved["origin"]),
+        waiting=_waiting(saved.get("waiting"), by_say),
     )
 
 
@@ -96,6 +97,14 @@ def _certificate(saved: dict[str, Any], omega: float, names: dict[str, Any]) -> 
     bias, v = (float("inf") if found[key] is None else _number(found[key]) for key in ("bias", "v"))
     shares = _keyed(found["share_by_group"], names, lambda x: float("inf") if x is None else x)
     return Certificate(saved["notion"], omega, _number(found["imputed"]), bias, v, shares)
+
+
+def _waiting(saved: Any, names: dict[str, Any]) -> Waiting | None:
+    if saved is None:
+        return None
+    # A group without a decision that counts is named here only.
+    immature = {names.get(key, key): int(n) for key, n in saved["immature"].items()}
+    return Waiting(saved["cutoff"], immature, _keyed(saved["pending"], names, int))
 
 
 def _overlap(saved: Any, names: dict[str, Any]) -> Overlap | None:

@@ -54,6 +54,9 @@ def audit(
     score_is_risk: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     trust_rejected_outcomes: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     person: str | None = None,
+    decided_on: str | None = None,
+    matures_after: Annotated[str | None, tyro.conf.arg(metavar="365d")] = None,
+    as_of: Annotated[str | None, tyro.conf.arg(metavar="DATE")] = None,
     seed: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
     drop_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     example: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -84,6 +87,10 @@ def audit(
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use the outcomes that the log holds for the rejected.
         person: the column that names the person behind each row, for people with several rows.
+        decided_on: the column with the date of each decision.
+        matures_after: how long an outcome takes to be known, in d, w, mo or y; later decisions do
+            not count, except for demographic.
+        as_of: the day on which outcomes were looked up (default: that of the last decision).
         seed: of the random order in which rows are used; the one in a report repeats its audit.
         drop_missing: no longer available; says what to type instead.
         example: audit a simulated lending log whose truth is known.
@@ -113,6 +120,9 @@ def audit(
         "score_is_risk": score_is_risk,
         "trust_rejected_outcomes": trust_rejected_outcomes,
         "person": person,
+        "decided_on": decided_on,
+        "matures_after": matures_after,
+        "as_of": as_of,
         "seed": seed,
         "drop_missing": drop_missing,
     }

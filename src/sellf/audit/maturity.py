@@ -1,0 +1,171 @@
+"""Which decisions had time to show their outcome, and how many people still wait for theirs."""
+
+import calendar
+import re
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from sellf.audit.columns import Columns
+from sellf.audit.evidence import Evidence
+from sellf.audit.lazy import LazyLog
+from sellf.audit.periods import dates
+from sellf.audit.result import Waiting
+from sellf.audit.rows import Rows, accepted_only, nothing_mature, one_group
+from sellf.audit.verdict import say
+from sellf.errors import InputError
+
+LENGTH = re.compile(r"(\d{1,5})\s*(d|w|mo|y)")
+MOST_NAMED = 5
+"""Sentences name the figures of up to this many groups."""
+
+
+@dataclass(frozen=True)
+class Maturity:
+    """How long an outcome takes."""
+
+    number: int
+    unit: str
+    """d, w, mo or y."""
+    as_of: date | None
+    """The day on which outcomes were looked up; None: the day of the last decision."""
+
+    def cutoff(self, latest: date) -> date:
+        """Return the last day on which decisions were early enough.
+
+        Args:
+            latest: the day of the last decision in the log.
+        """
+        end = latest if self.as_of is None else self.as_of
+        if self.unit in ("d", "w"):
+            days = self.number * (7 if self.unit == "w" else 1)
+            return date.fromordinal(max(end.toordinal() - days, 1))
+        months = end.year * 12 + end.month - 1 - self.number * (12 if self.unit == "y" else 1)
+        year, month = divmod(months, 12)
+        if year < 1:
+            return date.min
+        day = min(end.day, calendar.monthrange(year, month + 1)[1])
+        return date(year, month + 1, day)
+
+    def __str__(self) -> str:
+        return f"{self.number}{self.unit}"
+
+
+def read_maturity(decided_on: Any, matures_after: Any, as_of: Any) -> Maturity | None:
+    """Return how long an outcome takes, from what was typed; None if nothing was."""
+    if decided_on is None and matures_after is None and as_of is None:
+        return None
+    if matures_after is None:
+        raise InputError(
+            "matures_after is missing: say how long an outcome takes to be known, for example "
+            "--matures-after 365d."
+        )
+    if decided_on is None:
+        raise InputError(
+            "decided_on is missing: name the column that holds the date of each decision with "
+            "--decided-on."
+        )
+    found = LENGTH.fullmatch(matures_after.strip()) if isinstance(matures_after, str) else None
+    if found is None or int(found[1]) == 0:
+        raise InputError(
+            f"matures_after is {matures_after!r}: give a whole number of days, weeks, months or "
+            "years, for example 365d, 52w, 12mo or 1y."
+        )
+    return Maturity(int(found[1]), found[2], None if as_of is None else _day(as_of))
+
+
+def _day(as_of: Any) -> date:
+    if isinstance(as_of, date):
+        return as_of.date() if isinstance(as_of, datetime) else as_of
+    try:
+        return date.fromisoformat(as_of.strip())
+    except (AttributeError, ValueError):
+        raise InputError(
+            f"as_of is {as_of!r}: give the day on which outcomes were looked up, for example "
+            "2026-06-30."
+        ) from None
+
+
+def set_aside(
+    source: Rows | LazyLog, columns: Columns, maturity: Maturity | None
+) -> tuple[Rows | LazyLog, str | None]:
+    """Return the log with the decisions marked that had time, and the last day of those."""
+    if maturity is None:
+        return source, None
+    name = str(columns.decided_on)
+    if isinstance(source, LazyLog):
+        cutoff = maturity.cutoff(source.latest(name))
+        return replace(source, cutoff=cutoff), str(cutoff)
+    days = dates(source.decided_on, name, "decided_on").astype("datetime64[D]")
+    cutoff = maturity.cutoff(days.max().item())
+    return replace(source, mature=days < np.datetime64(cutoff + timedelta(1))), str(cutoff)
+
+
+def matured(source: Rows | LazyLog, columns: Columns, cutoff: str | None) -> Rows | LazyLog:
+    """Return the part of a log that had time to show its outcomes, or say that it is too small."""
+    part = source.matured()
+    if cutoff is None or isinstance(part, LazyLog):
+        return part
+    if not len(part.codes):
+        raise InputError(nothing_mature(str(columns.decided_on), cutoff))
+    if part.person.accepted.all():
+        raise InputError(accepted_only(columns, len(part.codes)))
+    if len(part.names) < 2:
+        raise InputError(one_group(columns, part.names))
+    return part
+
+
+def waiting(people: dict[Any, int], evidence: Evidence, cutoff: str | None) -> Waiting | None:
+    """Return how many rows are set aside and how many people wait for an outcome, by group.
+
+    Args:
+        people: how many rows each group has in the whole log.
+        evidence: of those that count.
+        cutoff: the last day of decisions that count; None: all count.
+    """
+    total = evidence.sums.by_group()
+    counted = dict(zip(evidence.names, total.people, strict=True))
+    pending = dict(zip(evidence.names, map(int, total.pending), strict=True))
+    if cutoff is None and not any(pending.values()):
+        return None
+    immature = {name: n - int(counted.get(name, 0)) for name, n in people.items()}
+    return Waiting(cutoff, immature, pending)
+
+
+def in_words(
+    found: Waiting, maturity: Maturity | None, evidence: Evidence
+) -> tuple[list[str], list[str]]:
+    """Return sentences for an audit's assumptions, and for its warnings."""
+    assumed, warned = [], []
+    aside = sum(found.immature.values())
+    if found.cutoff is not None:
+        assumed.append(
+            f"the outcome of a decision is known {maturity} later: the {aside:,} rows decided "
+            f"after {found.cutoff} are set aside" + (_listed(found.immature) if aside else "")
+        )
+        gone = [say(name) for name in found.immature if name not in found.pending]
+        if gone:
+            listed = ", ".join(gone[:MOST_NAMED]) + (", ..." if len(gone) > MOST_NAMED else "")
+            warned.append(
+                f"no decision on {listed} was made up to {found.cutoff}: nothing is said of them."
+            )
+    pending = sum(found.pending.values())
+    if pending:
+        accepted = int(evidence.sums.accepted.sum())
+        advice = (
+            " If outcomes take time, type --decided-on COLUMN --matures-after 365d to count only "
+            "decisions that had it."
+        )
+        warned.append(
+            f"{pending:,} of {accepted:,} accepted people have no outcome{_listed(found.pending)}: "
+            "each of them may be good or bad, which widens the interval."
+            + (advice if found.cutoff is None else "")
+        )
+    return assumed, warned
+
+
+def _listed(counts: dict[Any, int]) -> str:
+    shown = [f"{say(name)}: {n:,}" for name, n in list(counts.items())[:MOST_NAMED]]
+    return f" ({', '.join(shown)}{', ...' if len(counts) > MOST_NAMED else ''})"
