@@ -2,6 +2,8 @@
 
 import contextlib
 import csv
+import glob
+import gzip
 import importlib.util
 import tempfile
 from pathlib import Path
@@ -11,63 +13,150 @@ from sellf.audit.engine import plain
 from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
-SETTINGS = (
-    "enable_external_file_cache = false",  # each file is read two or three times at most
-    "memory_limit = '1GB'",  # sums need little, and what does not fit goes to the disk
-    f"temp_directory = '{tempfile.gettempdir()}'",
-)
+MOST_NAMED = 3
+"""Sentences name up to this many files."""
 
 
-def open_file(path: Path) -> tuple[Any, list[str]]:
-    """Return a DuckDB relation over a file, and the column names as the file has them."""
-    if importlib.util.find_spec("duckdb") is None:
-        raise InputError("reading files needs DuckDB: type `pip install 'sellf[audit]'`.")
-    import duckdb
+def are_files(log: Any) -> bool:
+    """Return whether a log was given as a path, a pattern, or a list of paths."""
+    if isinstance(log, list | tuple):
+        return bool(log) and all(isinstance(path, str | Path) for path in log)
+    return isinstance(log, str | Path)
 
+
+def named_files(log: Any) -> list[Path]:
+    """Return the files that a path, a pattern with * or a list of paths names.
+
+    A file of that very name comes first: only where there is none does * stand for other letters,
+    and no other letter ever stands for something else.
+    """
+    if isinstance(log, list | tuple):
+        return [path for one in log for path in named_files(one)]
+    path = Path(log)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: give one file, or '{path}/*{path.suffix}'.")
+    pattern = "*" in str(path) and not path.exists()
+    if not pattern:
+        _kind(path)
+    literal = glob.escape(str(path)).replace("[*]", "*")
+    found = [Path(name) for name in sorted(glob.glob(literal))] if pattern else [path]  # noqa: PTH207
+    found = [one for one in found if not (pattern and one.is_dir())]
+    if not found or not found[0].exists():
+        raise InputError(f"there is no file {path}.")
+    for one in found:
+        _kind(one)
+        if not one.is_file():
+            raise InputError(f"{one} is not a regular file: copy what it holds into one.")
+    return found
+
+
+def _kind(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     kind = READERS.get(suffixes[-1] if suffixes else "")
     if kind is None:
         raise InputError(
             f"{path.name} is not a kind of file that can be read: give a .parquet or .csv file."
         )
-    if path.is_dir():
-        raise InputError(f"{path} is a folder: give one file, or '{path}/*{path.suffix}'.")
-    pattern = "*" in path.name
-    found = sorted(path.parent.glob(path.name)) if pattern else [path]
-    if not found or not found[0].is_file():
-        raise InputError(f"there is no file {path}.")
-    if found[0].stat().st_size == 0:
-        raise InputError(f"{found[0].name} is empty: give a log with a header and rows.")
-    connection = duckdb.connect()
-    for setting in SETTINGS:
-        connection.execute(f"set {setting}")
-    # A bar would get in between what is printed. In a notebook without ipywidgets DuckDB refuses
-    # to hear of bars at all, and then shows none.
-    with contextlib.suppress(duckdb.InvalidInputException):
-        connection.execute("set enable_progress_bar = false")
+    return kind
+
+
+def listed(paths: list[Path]) -> str:
+    """Return the names of some files for a sentence."""
+    names = ", ".join(path.name for path in paths[:MOST_NAMED])
+    return names + (", ..." if len(paths) > MOST_NAMED else "")
+
+
+def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
+    """Return a DuckDB relation over files, and the column names as they have them."""
+    if importlib.util.find_spec("duckdb") is None:
+        raise InputError("reading files needs DuckDB: type `pip install 'sellf[audit]'`.")
+    import duckdb
+
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) > 1:
+        raise InputError(f"{listed(paths)} are of several kinds: give CSV or Parquet files only.")
+    for path in paths:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path.name} is empty: give a log with a header and rows.")
     try:
-        if kind == "parquet":
-            relation = connection.read_parquet(str(path))
+        connection = _connect()
+        names = [_literal(connection, path) for path in paths]
+        if kinds == {"parquet"}:
+            relation = connection.read_parquet(names, hive_partitioning=False)
             return relation, list(relation.columns)
-        header = _header(found[0])
+        header = _common_header(paths)
         # Types are guessed from the first rows of all; a later value that does not fit is an error
-        # that names its line.
-        relation = connection.read_csv(str(path), header=True, sample_size=200_000)
+        # that names its line. Several files may have their columns in different orders.
+        relation = connection.read_csv(
+            names,  # pyright: ignore[reportArgumentType]  # it takes lists
+            header=True,
+            sample_size=200_000,
+            hive_partitioning=False,
+            union_by_name=len(paths) > 1,
+        )
         # DuckDB makes repeated names different; whoever asks for one should be told.
         columns = header if len(header) == len(relation.columns) else list(relation.columns)
     except duckdb.Error as error:
-        raise InputError(f"{path.name} cannot be read: {plain(error)}") from None
+        raise InputError(f"{listed(paths)} cannot be read: {plain(error)}") from None
+    except (OSError, EOFError) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{listed(paths)} cannot be read: {said}.") from None
     except UnicodeDecodeError:
         raise InputError(
-            f"{path.name} is not text in UTF-8: save it as UTF-8, or as Parquet."
+            f"{listed(paths)} is not text in UTF-8: save it as UTF-8, or as Parquet."
         ) from None
     return relation, columns
 
 
+def _connect() -> Any:
+    import duckdb
+
+    # Not as SQL, in which a quote in the folder's name would end the text.
+    connection = duckdb.connect(
+        config={
+            "enable_external_file_cache": False,  # each file is read two or three times at most
+            "memory_limit": "1GB",  # sums need little, and what does not fit goes to the disk
+            "temp_directory": tempfile.gettempdir(),
+        }
+    )
+    # A bar would get in between what is printed. In a notebook without ipywidgets DuckDB refuses
+    # to hear of bars at all, and then shows none.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+def _literal(connection: Any, path: Path) -> str:
+    """Return a pattern that DuckDB expands to this file and no other."""
+    # From the root, since DuckDB takes ~ for the home folder and letters before : for a service.
+    name = str(path.absolute())
+    pattern = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+    found = connection.execute("select file from glob($1)", [pattern]).fetchall()
+    if found != [(name,)]:
+        raise InputError(
+            f"{path} cannot be read under this name: rename it, without backslashes and brackets."
+        )
+    return pattern
+
+
+def _common_header(paths: list[Path]) -> list[str]:
+    first = _header(paths[0])
+    for path in paths[1:]:
+        other = _header(path)
+        if sorted(other) != sorted(first):
+            lacks = [name for name in first if name not in other]
+            more = [name for name in other if name not in first]
+            difference = f"lacks {lacks[0]!r}" if lacks else f"also has {(more or other)[0]!r}"
+            raise InputError(
+                f"{path.name} has other columns than {paths[0].name}: it {difference}. Give files "
+                "with the same header."
+            )
+    return first
+
+
 def _header(path: Path) -> list[str]:
-    if path.suffix.lower() == ".gz":
-        return []
-    with path.open(newline="", encoding="utf-8-sig") as file:
+    compressed = path.suffix.lower() == ".gz"
+    with (gzip.open if compressed else open)(path, "rt", newline="", encoding="utf-8-sig") as file:
         line = file.readline()
     try:
         dialect = csv.Sniffer().sniff(line, delimiters=",;\t|")

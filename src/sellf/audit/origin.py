@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sellf.audit.columns import Columns
+from sellf.audit.files import are_files, listed, named_files
 from sellf.audit.result import Origin
 from sellf.audit.rows import Rows
 
@@ -44,6 +45,7 @@ def trace(
         fingerprint_of=of,
         versions=versions(PACKAGES),
         seed=options["seed"],
+        files=[str(path) for path in named_files(log)] if are_files(log) else [],
     )
 
 
@@ -52,7 +54,8 @@ def command(log: Any, options: Mapping[str, Any]) -> str:
     if not isinstance(log, str | Path):
         said = "".join(f", {name}={_quoted(value)}" for name, value in options.items())
         function = "audit_all" if options.get("notion") == "all" else "audit"
-        return f"sellf.{function}(log{said.replace(', notion=' + repr('all'), '')})"
+        name = repr([str(path) for path in log]) if are_files(log) else "log"
+        return f"sellf.{function}({name}{said.replace(', notion=' + repr('all'), '')})"
     words = ["sellf", "audit", str(log)]
     for name, value in options.items():
         flag = "--" + name.rstrip("s" if name == "features" else "").replace("_", "-")
@@ -82,16 +85,15 @@ def _quoted(value: Any) -> str:
 
 
 def _fingerprint(log: Any, source: Any) -> tuple[str | None, str]:
-    if isinstance(log, str | Path):
-        path = Path(log)
-        paths = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+    if are_files(log):
+        paths = named_files(log)
         total = hashlib.sha256()
         for one in paths:
             with one.open("rb") as file:
                 while piece := file.read(1 << 20):
                     total.update(piece)
-        several = f"the {len(paths)} files {path.name}, one after the other"
-        return total.hexdigest(), f"the file {path.name}" if len(paths) == 1 else several
+        several = f"the {len(paths)} files {listed(paths)}, one after the other"
+        return total.hexdigest(), f"the file {paths[0].name}" if len(paths) == 1 else several
     if isinstance(source, Rows):
         return of_rows(source), "the columns used, in the order of the rows"
     return None, "none was taken: the log stayed in its engine"

@@ -1,7 +1,7 @@
 """What an audit found: it prints itself, turns into a frame, JSON or a picture."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +50,8 @@ class Origin:
     versions: dict[str, str]
     seed: int | None = None
     """Of what was drawn at random; the same seed repeats the audit exactly."""
+    files: list[str] = field(default_factory=list)
+    """The files that were read; none for a log in memory or in an engine."""
 
 
 @dataclass(frozen=True)

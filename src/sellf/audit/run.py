@@ -48,8 +48,8 @@ def audit(
     """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
 
     Args:
-        log: a path to a CSV or Parquet file, a frame (pandas, Polars, PyArrow, DuckDB, Spark), or a
-            mapping of columns.
+        log: a path to a CSV or Parquet file, several as "logs/*.parquet" or as a list of paths; a
+            frame (pandas, Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
         group: the column that names each person's group, or several.
         decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`.
         outcome: 1 for good and 0 for bad, empty for the rejected; where it is empty for somebody

@@ -11,6 +11,7 @@ import numpy as np
 from sellf.audit.cautions import may_name_people, repeated_people
 from sellf.audit.columns import Columns, check_names
 from sellf.audit.engine import collect, words
+from sellf.audit.files import are_files, named_files, open_files
 from sellf.audit.lazy import LazyLog
 from sellf.audit.names import Values, is_missing, numbered
 from sellf.audit.rows import Rows, check_rows
@@ -24,12 +25,12 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
     """Return a log's rows if it is small or in memory already, else a frame to push sums down to.
 
     Args:
-        log: a path, a mapping of columns, or a frame of any kind that narwhals knows.
+        log: a path, a list of paths, a mapping of columns, or a frame of a kind narwhals knows.
         columns: what the columns mean.
         fetch_rows: frames that live elsewhere are brought here up to this many rows.
     """
-    if isinstance(log, str | Path):
-        return _file(Path(log), columns, fetch_rows)
+    if are_files(log):
+        return _files(named_files(log), columns, fetch_rows)
     if isinstance(log, Mapping):
         check_names(columns, list(log))
         rows = check_rows(columns, _table(columns, log))
@@ -82,12 +83,10 @@ def _distinct(name: str, values: Any) -> tuple[int, int]:
     return len(numbered(known, name, "person")[0]), len(known)
 
 
-def _file(path: Path, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
+def _files(paths: list[Path], columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     import narwhals as nw
 
-    from sellf.audit.files import open_file
-
-    relation, names = open_file(path)
+    relation, names = open_files(paths)
     check_names(columns, names)
     return _lazy(nw.from_native(relation), columns, fetch_rows)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
+from sellf.audit.files import named_files
 from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS, Notion
 
@@ -29,14 +30,18 @@ def show(
         html: a file for a page of it.
         save: a file for the simulated log itself.
     """
-    for option, path in (("html", html), ("save", save)):
-        if path is not None and not path.parent.is_dir():
-            raise InputError(f"there is no folder {path.parent} for --{option} {path}: make it.")
+    outputs = {option: path for option, path in (("html", html), ("save", save)) if path}
+    for option, path in outputs.items():
+        _check_output(option, path)
+    if html is not None and save is not None and _same_file(html, save):
+        raise InputError(f"--html and --save both name {html}: give each a file of its own.")
     if example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
+    for option, path in outputs.items():
+        _check_not_read(option, path, log)
     if save is not None:
         _save(save, example)
     if html is not None:
@@ -44,7 +49,8 @@ def show(
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)
     if html is not None:
-        files.write(html, report.audit(result).encode())
+        # Through a link to the file itself, so that the link stays.
+        files.write(html.resolve(), report.audit(result).encode())
     if json:
         print(result.to_json())
     elif isinstance(result, Audits):
@@ -52,6 +58,32 @@ def show(
         print(("\n\n" + "-" * 78 + "\n").join(parts))
     else:
         print(result)
+
+
+def _check_output(option: str, path: Path) -> None:
+    """Refuse to write where there is no folder, or over what is no regular file."""
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} for --{option} {path}: make it.")
+    if path.is_dir():
+        raise InputError(f"--{option} {path} is a folder: type the name of a file in it.")
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"--{option} {path} is not a regular file but a device, a pipe or a socket: name "
+            "another file."
+        )
+
+
+def _check_not_read(option: str, path: Path, log: str | None) -> None:
+    """Refuse to write over the log."""
+    if log is not None and any(_same_file(path, source) for source in named_files(log)):
+        raise InputError(
+            f"--{option} {path} is the log that is read, and would be lost: name another file."
+        )
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    both = one.exists() and other.exists()
+    return one.samefile(other) if both else one.resolve() == other.resolve()
 
 
 def _save(path: Path, example: bool) -> None:
