@@ -13,6 +13,8 @@ from sellf.audit.engine import plain
 from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+KINDS = ["BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"]
+"""What values in a CSV are read as. Not truth values: yes, no, t and f are the words they are."""
 MOST_NAMED = 3
 """Sentences name up to this many files."""
 
@@ -91,6 +93,7 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
             names,  # pyright: ignore[reportArgumentType]  # it takes lists
             header=True,
             sample_size=200_000,
+            auto_type_candidates=KINDS,
             hive_partitioning=False,
             union_by_name=len(paths) > 1,
         )
