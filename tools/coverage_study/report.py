@@ -29,6 +29,11 @@ class Line:
     """By promise, corrected for the number of lines: small if it is broken."""
 
     @property
+    def answered(self) -> bool:
+        """Whether any log was audited: a cell that was always refused says nothing."""
+        return self.counts.refused < self.counts.logs
+
+    @property
     def coverage(self) -> float:
         """The share of logs whose disparity is in its interval."""
         return 1 - self.counts.missed / self.counts.logs
@@ -105,7 +110,7 @@ COLUMNS: dict[str, Callable[[Line], object]] = {
     "logs": lambda line: line.counts.logs,
     "refused": lambda line: line.counts.refused,
     "warned": lambda line: line.counts.warned,
-    "coverage": lambda line: f"{line.coverage:.5f}",
+    "coverage": lambda line: f"{line.coverage:.5f}" if line.answered else "",
     "above": lambda line: line.counts.above,
     "below": lambda line: line.counts.below,
     "groups_missed": lambda line: line.counts.groups_missed,
@@ -130,13 +135,13 @@ def as_csv(found: list[Line]) -> str:
 
 def page(cells: list[Cell], found: list[Line], command: str) -> str:
     """Return the page: what it came to, the worst, the tables by kind."""
-    finite = [line for line in found if line.cell.finite_sample]
-    asymptotic = [line for line in found if not line.cell.finite_sample]
+    finite = [line for line in found if line.cell.finite_sample and line.answered]
+    asymptotic = [line for line in found if not line.cell.finite_sample and line.answered]
     parts = [
         "# How often the intervals hold\n",
         f"Made by `{command}`, which audits simulated logs with `sellf.audit` and compares with "
         "the truth that they were drawn from. Every figure is in [coverage.csv](coverage.csv).\n",
-        summary(cells, finite),
+        summary(cells, found),
         "## Worst\n",
         "The ten lowest coverages of the disparity; p is corrected for the number of lines.\n",
         _table(WORST, sorted(finite, key=lambda line: line.coverage)[:10]),
@@ -157,8 +162,9 @@ def page(cells: list[Cell], found: list[Line], command: str) -> str:
     return "\n".join(parts)
 
 
-def summary(cells: list[Cell], finite: list[Line]) -> str:
+def summary(cells: list[Cell], found: list[Line]) -> str:
     """Return in words how many cells there are and whether a promise is broken."""
+    finite = [line for line in found if line.cell.finite_sample and line.answered]
     measured = {line.cell.number for line in finite}
     wanted = [cell for cell in cells if cell.finite_sample]
     logs = sum({line.cell.number: line.counts.logs for line in finite}.values())
@@ -166,9 +172,7 @@ def summary(cells: list[Cell], finite: list[Line]) -> str:
         f"- **{len(measured):,} cells, {len(finite):,} with notions counted apart, {logs:,} logs.**"
     ]
     if len(measured) < len(wanted):
-        said.append(
-            f"- Not complete: {len(wanted) - len(measured)} cells are still to be measured."
-        )
+        said.append(f"- Not complete: {len(wanted) - len(measured)} cells are not measured.")
     names = {
         "disparity": "the disparity is missed",
         "groups": "some group's own interval misses",
@@ -184,7 +188,7 @@ def summary(cells: list[Cell], finite: list[Line]) -> str:
     contradictions = sum(line.counts.contradictions for line in finite)
     said.append(f"- Verdicts that claim more than the interval does: {contradictions:,}.")
     refused = {
-        line.cell.number for line in finite if line.counts.refused > MANY_REFUSED * line.counts.logs
+        line.cell.number for line in found if line.counts.refused > MANY_REFUSED * line.counts.logs
     }
     if refused:
         said.append(
