@@ -3,7 +3,7 @@
 They stand between `<!-- table: KIND OF_WHAT -->` and `<!-- end of table -->`:
 
     table: settings MODULE:CLASS    the fields of a configuration, their defaults and docstrings
-    table: coverage METHOD          the worst cells of docs/audit/coverage.csv
+    table: coverage PROMISE         the worst cells of docs/audit/coverage.csv, by kind or by size
 
     python tools/docs_tables.py
 """
@@ -55,35 +55,42 @@ def field_docs(cls: type) -> dict[str, str]:
     return docs
 
 
-def coverage(method: str) -> str:
-    """Return, by people a group, how often the worst cell's interval holds, and widths."""
+def coverage(promise: str) -> str:
+    """Return how often the worst cells hold: by kind, or by people a group where it is asymptotic.
+
+    Args:
+        promise: "finite-sample" or "asymptotic".
+    """
     with (DOCS / "audit" / "coverage.csv").open(encoding="utf-8") as file:
-        cells = [row for row in csv.DictReader(file) if row["method"] == method]
+        measured = [row for row in csv.DictReader(file) if row["coverage"]]
+    cells = [row for row in measured if row["promise"] == promise]
+    head, by = {
+        "finite-sample": ("cells", "kind"),
+        "asymptotic": ("people a group", "smallest_group"),
+    }[promise]
     rows: list[tuple[str, ...]] = []
-    for size in sorted({int(cell["size"]) for cell in cells}):
-        here = [cell for cell in cells if int(cell["size"]) == size]
+    for key in dict.fromkeys(cell[by] for cell in cells):
+        here = [cell for cell in cells if cell[by] == key]
         worst = min(here, key=lambda cell: float(cell["coverage"]))
-        where = f"{worst['notion']}, {worst['setting']}, {worst['groups']} groups"
-        usual = [
-            float(cell["width"])
-            for cell in here
-            if (cell["setting"], cell["groups"]) == ("plain", "2")
-        ]
+        groups = max(int(cell["groups_missed"]) / int(cell["logs"]) for cell in here)
+        fair = max(int(cell["above"]) / int(cell["logs"]) for cell in here)
         rows.append(
             (
-                f"{size:,}",
+                key,
+                f"{len({cell['cell'] for cell in here})}",
                 f"{float(worst['coverage']):.1%}",
-                where,
-                f"{max(float(cell['false_fair']) for cell in here):.1%}",
-                f"{min(usual):.3f} to {max(usual):.3f}",
+                f"{worst['notion']}, {worst['what']}",
+                f"{1 - groups:.1%}",
+                f"{fair:.1%}",
             )
         )
     heads = (
-        "people a group",
-        "covered, worst cell",
+        head,
+        "how many",
+        "covered, worst",
         "which",
+        "all groups covered, worst",
         "called fair though not, at most",
-        "mean width, plain, 2 groups",
     )
     return table(heads, rows)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import sellf
 from sellf.audit import exact, pairs
-from sellf.audit.coverage import draw, truths
 from sellf.audit.scores import Person
 from sellf.fairness.notions import NOTIONS, Counts, utility
 from tests.audit.logs import COLUMNS, lending
+from tests.audit.plain import draw, truths
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -60,8 +60,8 @@ def test_it_is_a_third_narrower_and_holds_as_often_as_it_says():
     missed, ratios = dict.fromkeys(NOTIONS, 0), []
     for log in range(150):
         rng = np.random.default_rng([log, 77])
-        people = [draw(rng, "plain", group, 600, log % 2 == 1) for group in range(2)]
-        for notion, true in truths("plain", 2).items():
+        people = [draw(rng, group, 600, log % 2 == 1) for group in range(2)]
+        for notion, true in truths(2).items():
             low, high = pairs.difference(notion, *people, delta=0.05, overlap=0.01)
             missed[notion] += not low <= true[1] - true[0] <= high
             ends = [exact.interval(notion, who, alpha=0.025, overlap=0.01) for who in people]

@@ -1,0 +1,99 @@
+"""The coverage study finds what is wrong, and only that; what it takes for the truth is true."""
+
+import numpy as np
+import pytest
+
+from sellf.fairness.notions import NOTIONS
+
+
+def test_there_are_enough_cells_with_the_sizes_that_were_once_missed():
+    from coverage_study.cells import catalogue
+
+    cells = catalogue()
+    assert len(cells) >= 400
+    assert [cell.number for cell in cells] == list(range(len(cells)))
+    assert {(907, 1380), (497, 1000), (497, 497), (5000, 5000)} <= {cell.sizes for cell in cells}
+    assert len({cell.sizes for cell in cells if cell.kind == "random sizes"}) == 200
+    assert {len(cell.sizes) for cell in cells} == {2, 3, 6, 30}
+    assert min(min(cell.sizes) for cell in cells) == 30
+    assert max(max(cell.sizes) for cell in cells) == 40_000
+
+
+@pytest.mark.parametrize("law", ["wide", "low", "halves", "rule 10%", "no overlap"])
+def test_the_truth_is_that_of_many_people(law):
+    from coverage_study.cells import Cell
+    from coverage_study.worlds import draw, truths, world
+
+    # Outcomes of the rejected are in the log only where the audit may trust them.
+    cell = Cell(
+        "", (400_000, 400_000), rates=(0.1, 0.7), law=law, knowledge="trusted", score="none"
+    )
+    groups = world(cell)
+    log = draw(cell, groups, np.random.default_rng(0))
+    for group in (0, 1):
+        mine = log["group"] == group
+        a, y = log["accepted"][mine], log["outcome"][mine]
+        seen = (y.mean(), (a == y).mean(), a[y == 1].mean(), a.mean())
+        for notion, value in zip(NOTIONS, seen, strict=True):
+            assert truths(groups)[notion][group] == pytest.approx(value, abs=0.01), notion
+
+
+class Told:
+    """An audit that says what it is told to."""
+
+    warnings = ()
+
+    def __init__(self, low, high, omega, verdict, groups):
+        from sellf.audit.exact import Interval
+
+        self.difference = self.signed = Interval(low, low, high)
+        self.omega, self.verdict = omega, verdict
+        self.by_group = {name: Interval(*ends) for name, ends in enumerate(groups)}
+
+
+def test_each_way_of_being_wrong_is_counted():
+    from coverage_study.cells import Cell
+    from coverage_study.measure import Tally
+    from coverage_study.worlds import world
+
+    cell = Cell("", (10, 10), law="constant", shares=(0.1, 0.3), knowledge="decisions")
+    tally = Tally(cell, "demographic", world(cell))
+    low, high = tally.tolerance(1), tally.tolerance(0)
+    assert low < tally.counts.truth < high
+    right, wrong = [(0, 0, 1), (0, 0, 1)], [(0, 0, 1), (0.4, 0.4, 1)]
+    tally.add([Told(0.1, 0.3, low, "undetermined", right)], judged=True)
+    tally.add([Told(0.0, 0.19, low, "fair", right)], judged=True)
+    tally.add([Told(0.21, 0.3, high, "unfair", wrong)], judged=True)
+    tally.add([Told(0.0, 0.3, low, "fair", right)], judged=True)
+    found = tally.done()
+    assert (found.logs, found.above, found.below, found.missed) == (4, 1, 1, 2)
+    assert (found.groups_missed, found.worst_group) == (1, 1)
+    assert (found.judged, found.wrong_verdicts, found.contradictions) == (4, 3, 1)
+
+
+def test_holm_and_the_exact_test():
+    from coverage_study.report import at_least, holm
+
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert at_least(0, 100) == 1
+    assert at_least(1, 10) == pytest.approx(1 - 0.95**10)
+
+
+def test_a_run_that_was_ended_goes_on_and_says_the_same(tmp_path):
+    import measure_coverage
+    from coverage_study.store import NAME
+
+    how = ["--cells", "26:28", "--logs", "4", "--least", "4", "--workers", "1"]
+    for name in ("ended", "whole"):
+        folder = tmp_path / name
+        runs = ["--runs", str(folder / "runs")]
+        assert measure_coverage.main([str(folder), *how, *runs]) == 0
+        kept = folder / "runs" / NAME
+        if name == "ended":
+            first, second = kept.read_text().splitlines()
+            kept.write_text(first + "\n" + second[:40])
+            assert measure_coverage.main([str(folder), *how, *runs]) == 0
+            assert kept.read_text().startswith(first)
+    pages = [(tmp_path / name / "coverage.csv").read_text() for name in ("ended", "whole")]
+    assert pages[0] == pages[1]
+    assert len(pages[0].splitlines()) == 3

@@ -1,0 +1,1 @@
+"""How often the intervals of `sellf.audit` hold, measured through the public function alone."""

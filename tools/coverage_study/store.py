@@ -1,0 +1,60 @@
+"""Finished cells on disk, one line each, so that a run which was ended goes on where it was."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import sellf
+from coverage_study.cells import Cell
+from coverage_study.measure import Counts
+
+NAME = "cells.jsonl"
+
+
+def fingerprint(cell: Cell) -> str:
+    """Return what identifies a cell's logs: a changed cell is measured anew."""
+    text = json.dumps(asdict(cell), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def code() -> str:
+    """Return what identifies the audit that is measured: a digest of its source."""
+    digest = hashlib.sha256()
+    for path in sorted((Path(sellf.__file__).parent / "audit").glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def append(folder: Path, cell: Cell, rows: list[dict[str, Any]], of: str) -> None:
+    """Add a finished cell, measured with the code `of`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / NAME
+    record = {"cell": cell.number, "fingerprint": fingerprint(cell), "code": of, "rows": rows}
+    line = json.dumps(record)
+    # A run that was ended while writing leaves half a line, which must not swallow this one.
+    whole = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n" if whole else "\n" + line + "\n")
+
+
+def finished(folder: Path, cells: list[Cell]) -> tuple[dict[int, list[Counts]], set[str]]:
+    """Return the counts of every cell that is done, by number, and the codes they are of.
+
+    Half a line does not count.
+    """
+    wanted = {cell.number: fingerprint(cell) for cell in cells}
+    found: dict[int, list[Counts]] = {}
+    codes: dict[int, str] = {}
+    path = folder / NAME
+    for line in path.read_text("utf-8").splitlines() if path.exists() else ():
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        number = record["cell"]
+        if wanted.get(number) == record["fingerprint"]:
+            found[number] = [Counts(**row) for row in record["rows"]]
+            codes[number] = record["code"]
+    return found, set(codes.values())
