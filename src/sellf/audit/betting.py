@@ -1,12 +1,14 @@
-"""Intervals for a mean that hold at every sample size, by betting against each candidate mean.
+"""Intervals for small groups and for logs that grow: betting against each candidate, row by row.
 
-Waudby-Smith and Ramdas (2024): the capital of whoever bets against a true mean m, on values whose
-smallest is known, is a nonnegative martingale, which reaches 1 / alpha with probability alpha at
-most (Ville). So every m against which the capital ever grew beyond 1 / alpha can be ruled out. Two
-one-sided games, one from each side, make the hedged interval. Capital is kept as a logarithm.
+Waudby-Smith and Ramdas (2024): the capital of whoever bets against a true candidate, on values whose
+smallest is known, is a nonnegative martingale with mean 1. So it reaches 1 / alpha at the end with
+probability alpha at most (Markov), or ever (Ville). Stakes may use the rows before; so they fit a
+variance that nobody knows, which is what small groups need.
 
-Stakes are cut in a way that keeps the capital monotone in the candidate mean, and concave in a
-candidate ratio; so what is ruled out is an interval, and its end is found by bisection.
+An order of the rows is drawn from a seed, for each group its own, and independent of the data. The mean
+capital of several orders has mean 1 too, and hardly depends on the seed. Its logarithm for one order is
+concave in the candidates, so it is least at the corners of a range of them; the mean over the orders of
+what each has at its worst corner rules out the range.
 """
 
 from collections.abc import Callable
@@ -15,144 +17,316 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from sellf.audit.scores import (
+    Floats,
+    Person,
+    Side,
+    by_unit,
+    reach,
+    running_prediction,
+    scores,
+    sides,
+)
+from sellf.fairness.notions import Notion
 
-BOLDNESS = 0.75
-"""Stakes are the best ones for this share of the rows: the capital's maximum over time counts, and
-with slightly bolder stakes it comes before the end."""
 LARGEST_LOSS = 0.75
 """The largest share of the capital that one row can cost."""
-GUESS = 1.2
+GUESS = 1.4
 """Standard errors, times the root of ln(1 / alpha), that a bound usually lies from the mean."""
-TINY = 1e-300
-SEGMENTS = (0.0625, 0.125, 0.25, 0.375, 0.5, 0.7, 1.0)
-"""Candidates for a ratio up to each of these share their stakes."""
+SEGMENTS = (0.015, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.7, 1.0)
+"""Candidates up to each of these share their stakes."""
+BOX_SHARE = 0.05
+"""The part of the chance to miss that is spent on where the two groups lie."""
 
 
-class Stakes(NamedTuple):
-    """How much is bet on each row, as a multiple of what the row is worth."""
+class Game(NamedTuple):
+    """What is bet on: that E[part - m whole] > 0; one line an order, one column a row."""
 
-    size: Floats
-    """lambda_t, from the rows before t alone."""
-    log_target: float
-    """ln(1 / alpha): the capital that rules a candidate out."""
+    part: Floats
+    whole: Floats
+    base: Floats
+    """A row costs at most base + m slope, known before it is seen."""
+    slope: Floats
 
-
-def stakes(values: Floats, alpha: float, *, anytime: bool = False) -> Stakes:
-    """Return predictable stakes for values of unknown variance, before they are cut to be safe.
-
-    Args:
-        values: what is bet on, in betting order; only their spread matters here.
-        alpha: the chance of ruling out a true candidate.
-        anytime: stakes for rows that keep coming, instead of the best ones for this many.
-    """
-    n = len(values)
-    target = float(np.log(1 / alpha))
-    if anytime:
-        t = np.arange(1, n + 1)
-        horizon = t * np.log1p(t)
-    else:
-        horizon = np.full(n, BOLDNESS * n)
-    return Stakes(np.sqrt(2 * target / (past_variance(values) * horizon)), target)
+    def loss(self, m: float) -> Floats:
+        """Return the most that each row can cost."""
+        return self.base + m * self.slope
 
 
-def lower_bound(
-    values: Floats,
-    *,
-    floor: Floats | float,
-    alpha: float,
-    ceiling: float = 1.0,
-    lowest: float = 0.0,
-    anytime: bool = False,
-) -> float:
-    """Return a number that the mean of the values exceeds with probability 1 - alpha.
+class Games(NamedTuple):
+    """One group's games: from below, and from above as one from below on 1 - u."""
+
+    low: Game
+    high: Game
+
+
+def orders(people: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return several random orders of people, one a line."""
+    return np.stack([rng.permutation(people) for _ in range(count)])
+
+
+def games(
+    notion: Notion, person: Person, order: NDArray[np.intp], *, alpha: float, overlap: float
+) -> Games:
+    """Return what is bet on for one group, in several orders.
 
     Args:
-        values: in betting order: shuffled, or by time if `anytime`.
-        floor: what each value cannot be below, known before seeing it; `lowest` at most.
-        alpha: the chance that the bound fails.
-        ceiling: a number the mean cannot be above.
-        lowest: a number the mean cannot be below.
-        anytime: whether the bound must hold at every row at once, so that one may stop any time.
+        notion: what is measured.
+        person: the group's rows; those of one person follow each other.
+        order: people by their place, one line an order.
+        alpha: the chance to miss, for how far scores may reach.
+        overlap: the smallest propensity that is weighted by.
     """
-    if not len(values):
-        return lowest
-    bet = stakes(values, alpha, anytime=anytime)
-
-    def ruled_out(mean: float) -> bool:
-        # The most that a row can lose is mean - floor. The capital, stakes cut or not, decreases in
-        # the candidate, so whoever is below one that is ruled out is ruled out too.
-        size = np.minimum(bet.size, LARGEST_LOSS / np.maximum(mean - floor, TINY))
-        return bool(np.cumsum(np.log1p(size * (values - mean))).max() >= bet.log_target)
-
-    error = float(values.std()) / len(values) ** 0.5
-    guess = float(values.mean()) - GUESS * bet.log_target**0.5 * error
-    return climb(ruled_out, lowest, ceiling, guess=guess, step=error)
+    lines = [_lines(notion, _arrange(person, line), alpha, overlap) for line in order]
+    return Games(*(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True)))
 
 
-def lower_ratio(
-    part: Floats, whole: Floats, *, loss: Floats | float, alpha: float, anytime: bool = False
-) -> float:
-    """Return a number that E[part] / E[whole] exceeds with probability 1 - alpha.
+def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
+    """Return the rows in the order of their people."""
+    if person.unit is None:
+        return person.take(line)
+    starts = np.flatnonzero(np.concatenate([[True], person.unit[1:] != person.unit[:-1]]))
+    ends = np.append(starts[1:], len(person.unit))
+    return person.take(np.concatenate([np.arange(starts[i], ends[i]) for i in line]))
 
-    A candidate t is ruled out by betting that E[part - t whole] is positive.
 
-    Args:
-        part: the numerator's values, 0 or 1.
-        whole: the denominator's; their mean is at least that of `part`.
-        loss: what (t whole - part) / t cannot be above for any t in (0, 1], known before each row.
-        alpha: the chance that the bound fails.
-        anytime: whether the bound must hold at every row at once.
-    """
-    if not len(part):
+def _lines(notion: Notion, person: Person, alpha: float, overlap: float) -> tuple[Game, Game]:
+    """Return both games in one order."""
+    below, above = _reaches(person, overlap, alpha)
+    guess = prediction(person, overlap)
+    rows = len(person.accepted)
+    limits = [np.broadcast_to(k, rows) for k in (below, above)]
+    found = sides(notion, person, scores(person, overlap, guess, *limits))
+    low, high = (by_unit(side, person.unit) for side in found)
+    first, second = (by_unit(Side(limit, None), person.unit).part for limit in limits)
+    return game(notion, low, second if notion != "qualification" else first), mirror(
+        notion, high, first if notion != "qualification" else second
+    )
+
+
+def game(notion: Notion, side: Side, k: Floats) -> Game:
+    """Return the game from below; k is the reach of the scores that a row can lose by."""
+    one = np.ones(len(side.part))
+    if notion == "opportunity":
+        # t whole - part is at most t k for an accepted positive, t for a rejected one.
+        return Game(side.part, _whole(side), 0 * one, np.maximum(k, 1.0))
+    if notion == "accuracy":
+        # A rightly accepted person counts 2 - upper score, 1 - k at least.
+        return Game(side.part, one, np.maximum(k - 1, 0.0), one)
+    return Game(side.part, one, k, one)
+
+
+def mirror(notion: Notion, side: Side, k: Floats) -> Game:
+    """Return the game from above, as one from below on 1 - u."""
+    one = np.ones(len(side.part))
+    whole = _whole(side)
+    if notion == "opportunity":
+        return Game(whole - side.part, whole, np.maximum(k, 1.0), 0 * one)
+    if notion == "accuracy":
+        return Game(1 - side.part, one, np.maximum(k - 1, 0.0), one)
+    return Game(1 - side.part, one, k, one)
+
+
+def _whole(side: Side) -> Floats:
+    return np.ones(len(side.part)) if side.whole is None else side.whole
+
+
+def prediction(person: Person, overlap: float) -> Floats | float:
+    """Return what is predicted of each row from the rows before, if the log does not say."""
+    if person.prediction is not None:
+        return person.prediction
+    if person.propensity is None or person.rejected_positive is not None:
         return 0.0
-    residual = _residual(part, whole)
-    bet = stakes(residual, alpha, anytime=anytime)
-    guess, error = _ratio_guess(part, whole, residual)
-    guess -= GUESS * bet.log_target**0.5 * error
+    return running_prediction(person, overlap)
+
+
+def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats | float, Floats | float]:
+    """Return how far scores may reach: as far as before, and no more than the rows can bear."""
+    p = person.propensity
+    if p is None or person.rejected_positive is not None:
+        return 0.0, 0.0
+    most = reach(person.units, alpha)
+    p = np.where(p >= overlap, p, 1.0)
+    odds = (1 - p) / p
+    f = prediction(person, overlap)
+    below, above = (past_largest(x * odds, person.unit) for x in (f, 1 - f))
+    return np.minimum(below, most), np.minimum(above, most)
+
+
+def past_largest(values: Floats, unit: NDArray[np.intp] | None = None) -> Floats:
+    """Return the largest value before each row's person, 0 at first."""
+    before = np.concatenate([[0.0], np.maximum.accumulate(values)[:-1]])
+    if unit is not None:
+        starts = np.concatenate([[True], unit[1:] != unit[:-1]])
+        before = before[np.maximum.accumulate(np.where(starts, np.arange(len(unit)), 0))]
+    return before
+
+
+def lower(game: Game, alpha: float) -> float:
+    """Return a number that E[part] / E[whole] exceeds with probability 1 - alpha."""
+    if not game.part.shape[-1]:
+        return 0.0
+    target = float(np.log(1 / alpha))
+    size = _stakes(game, target)
+    value, error = estimate(game)
+    guess = value - GUESS * target**0.5 * error
     found = 0.0
-    # Stakes must not depend on t for the capital to be concave in it, but smaller candidates bear
-    # larger ones. So each segment of candidates has its own, and all segments below must be out.
+    # Stakes must not depend on the candidate for the capital to be concave in it, but smaller ones
+    # bear larger stakes. So each segment has its own, and all segments below must be out.
     for top in SEGMENTS:
-        size = np.minimum(bet.size, LARGEST_LOSS / (top * loss))
-        ruled_out = _ratio_test(size, part, whole, bet.log_target)
+        bet = np.minimum(size, LARGEST_LOSS / np.maximum(game.loss(top), 1e-300))
+        ruled_out = _test(game, bet, target)
         if not ruled_out(top):
             return max(found, climb(ruled_out, 0.0, top, guess=guess, step=error))
         found = top
     return found
 
 
-def upper_ratio(
-    part: Floats, whole: Floats, *, loss: Floats | float, alpha: float, anytime: bool = False
-) -> float:
-    """Return a number that E[part] / E[whole] stays below with probability 1 - alpha.
+def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
+    at_zero = np.log1p(bet * game.part).sum(axis=-1)
 
-    As `lower_ratio`, betting that E[t whole - part] is positive; `loss` is what part - t whole
-    cannot be above for any t.
-    """
-    if not len(part):
-        return 1.0
-    residual = _residual(part, whole)
-    bet = stakes(residual, alpha, anytime=anytime)
-    size = np.minimum(bet.size, LARGEST_LOSS / loss)
-    guess, error = _ratio_guess(part, whole, residual)
-    guess = 1 - guess - GUESS * bet.log_target**0.5 * error
-    # In terms of the gap g = 1 - t: t whole - part = (whole - part) - g whole.
-    ruled_out = _ratio_test(size, whole - part, whole, bet.log_target)
-    return 1 - climb(ruled_out, 0.0, 1.0, guess=guess, step=error)
-
-
-def _ratio_test(
-    size: Floats, part: Floats, whole: Floats, target: float
-) -> Callable[[float], bool]:
-    at_zero = np.cumsum(np.log1p(size * part)) >= target
-
-    def ruled_out(ratio: float) -> bool:
-        capital = np.cumsum(np.log1p(size * (part - ratio * whole)))
-        # Concave in the ratio: at rows where 0 is ruled out too, everything between is.
-        return bool(np.any((capital >= target) & at_zero))
+    def ruled_out(m: float) -> bool:
+        capital = np.log1p(bet * (game.part - m * game.whole)).sum(axis=-1)
+        return _mean_log(np.minimum(capital, at_zero)) >= target
 
     return ruled_out
+
+
+def _mean_log(logs: Floats) -> float:
+    """Return the logarithm of the mean of numbers given by theirs."""
+    top = float(logs.max())
+    return top + float(np.log(np.mean(np.exp(logs - top))))
+
+
+def lower_difference(
+    first: Game,
+    second: Game,
+    first_range: tuple[float, float],
+    second_range: tuple[float, float],
+    alpha: float,
+) -> float:
+    """Return a number that the first group's utility less the second's exceeds.
+
+    One game on the rows of both, against every pair of utilities whose difference is too small.
+
+    Args:
+        first: the game of the one from below.
+        second: that of the other from above: on 1 less its utility.
+        first_range: where the first group's utility lies.
+        second_range: where the second's does.
+        alpha: the chance that the bound fails, if both are where they are said to lie.
+    """
+    lowest, highest = first_range[0] - second_range[1], first_range[1] - second_range[0]
+    if not first.part.shape[-1] or not second.part.shape[-1]:
+        return lowest
+    target = float(np.log(1 / alpha))
+    stakes, error = _joint_stakes(first, second, target)
+    sizes = [
+        np.minimum(size, LARGEST_LOSS / np.maximum(game.loss(1.0), 1e-300))
+        for game, size in zip((first, second), stakes, strict=True)
+    ]
+
+    def capital(m1: float, m0: float) -> Floats:
+        one = np.log1p(sizes[0] * (first.part - m1 * first.whole)).sum(axis=-1)
+        return one + np.log1p(sizes[1] * (second.part - (1 - m0) * second.whole)).sum(axis=-1)
+
+    def ruled_out(d: float) -> bool:
+        worst = None
+        for m1, m0 in corners(first_range, second_range, d):
+            found = capital(m1, m0)
+            worst = found if worst is None else np.minimum(worst, found)
+            if _mean_log(worst) < target:
+                return False
+        return worst is not None
+
+    centre = estimate(first)[0] - (1 - estimate(second)[0])
+    guess = centre - GUESS * target**0.5 * error
+    return climb(ruled_out, lowest, highest, guess=guess, step=error)
+
+
+def corners(
+    first: tuple[float, float], second: tuple[float, float], d: float
+) -> list[tuple[float, float]]:
+    """Return the corners of {m1 - m0 <= d} within the box; those on the line come first."""
+    (a1, b1), (a0, b0) = first, second
+    line = [(a0 + d, a0), (b1, b1 - d), (a1, a1 - d), (b0 + d, b0)]
+    tiny = 1e-12
+    inside = [
+        (min(max(m1, a1), b1), min(max(m0, a0), b0))
+        for m1, m0 in line
+        if a1 - tiny <= m1 <= b1 + tiny and a0 - tiny <= m0 <= b0 + tiny
+    ]
+    box = [(m1, m0) for m1 in first for m0 in second if m1 - m0 <= d]
+    return list(dict.fromkeys([*inside, *box]))
+
+
+def _stakes(game: Game, target: float) -> Floats:
+    """Return predictable stakes: the best ones for all rows, if the past tells their variance."""
+    variance = past_variance(game.part - past_ratio(game) * game.whole)
+    return np.sqrt(2 * target / (variance * game.part.shape[-1]))
+
+
+def _joint_stakes(first: Game, second: Game, target: float) -> tuple[list[Floats], float]:
+    """Return the stakes of both groups, each from its own past, and the standard error.
+
+    Each group's stakes use a forecast of the other's variance: its own past at the same share of rows.
+    """
+    variances, levels = [], []
+    for game in (first, second):
+        level = past_level(game)
+        spread = past_variance(game.part - past_ratio(game) * game.whole)
+        variances.append(spread / (game.part.shape[-1] * level**2))
+        levels.append(level)
+    sizes = []
+    for k, game in enumerate((first, second)):
+        n, other = game.part.shape[-1], variances[1 - k]
+        # Rows are played in turn, the first group's first: what counts as past is before both.
+        place = np.arange(n) * other.shape[-1] // n
+        total = variances[k] + other[..., np.maximum(place - (1 - k), 0)]
+        sizes.append(np.sqrt(2 * target / total) / (n * levels[k]))
+    error = float(np.mean(variances[0][..., -1] + variances[1][..., -1]) ** 0.5)
+    return sizes, error
+
+
+def past_variance(values: Floats) -> Floats:
+    """Return the variance of the values before each row; a quarter counts as one row of it."""
+    # Differences from the first value, so that a large mean costs no digits. The first row itself
+    # must not know its own value: its difference, 0, says nothing.
+    centred = values - values[..., :1]
+    t = np.arange(1, values.shape[-1] + 1)
+    total, square = np.cumsum(centred, axis=-1), np.cumsum(centred * centred, axis=-1)
+    seen = np.maximum(square - total * total / t, 0.0)
+    return _after(0.25, (0.25 + seen) / (t + 1))
+
+
+def past_ratio(game: Game) -> Floats:
+    """Return the ratio of the means before each row, a half at first."""
+    above, below = np.cumsum(game.part, axis=-1), np.cumsum(game.whole, axis=-1)
+    ratio = np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.5)
+    return _after(0.5, np.clip(ratio, 0.0, 1.0))
+
+
+def past_level(game: Game) -> Floats:
+    """Return the mean of `whole` before each row, from a guess of 1/2 that counts as one row."""
+    t = np.arange(1, game.whole.shape[-1] + 1)
+    seen = (np.cumsum(game.whole, axis=-1) + 0.5) / (t + 1)
+    return np.maximum(_after(0.5, seen), 1 / (t + 1))
+
+
+def _after(first: float, values: Floats) -> Floats:
+    """Return the values one row later."""
+    start = np.full((*values.shape[:-1], 1), first)
+    return np.concatenate([start, values[..., :-1]], axis=-1)
+
+
+def estimate(game: Game) -> tuple[float, float]:
+    """Return the ratio of the means and its standard error, for a search to begin at."""
+    part, whole = np.atleast_2d(game.part)[0], np.atleast_2d(game.whole)[0]
+    below = float(whole.mean())
+    if below <= 0:
+        return 0.5, 1.0
+    ratio = min(max(float(part.mean()) / below, 0.0), 1.0)
+    return ratio, float((part - ratio * whole).std()) / len(part) ** 0.5 / below
 
 
 def climb(
@@ -189,32 +363,3 @@ def climb(
         else:
             high = middle
     return low
-
-
-def past_variance(values: Floats) -> Floats:
-    """Return the variance of the values before each row; a quarter counts as one row of it."""
-    # Differences from the first value, so that a large mean costs no digits. The first row itself
-    # must not know its own value: its difference, 0, says nothing.
-    centred = values - values[0]
-    t = np.arange(1, len(values) + 1)
-    total, square = np.cumsum(centred), np.cumsum(centred * centred)
-    seen = np.maximum(square - total * total / t, 0.0)
-    return np.concatenate([[0.25], ((0.25 + seen) / (t + 1))[:-1]])
-
-
-def _ratio_guess(part: Floats, whole: Floats, residual: Floats) -> tuple[float, float]:
-    """Return the ratio of the means and its standard error, for a search to begin at."""
-    below = float(whole.mean())
-    if below <= 0:
-        return 0.5, 1.0
-    ratio = float(part.mean()) / below
-    return ratio, float(residual.std()) / len(part) ** 0.5 / below
-
-
-def _residual(part: Floats, whole: Floats) -> Floats:
-    """Return part - r whole with r the ratio so far: what the stakes on a ratio are sized by."""
-    above, below = np.cumsum(part), np.cumsum(whole)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.5)
-    ratio = np.concatenate([[0.5], np.clip(ratio[:-1], 0.0, 1.0)])
-    return part - ratio * whole

@@ -44,10 +44,19 @@ def views(notion: Notion, sums: Sums, *, predicted: bool, trusted: bool) -> View
     seen = Counts(total.people, total.accepted, total.positive, 0 * total.people)
     few, many = hidden_positives(sums, predicted=predicted, trusted=trusted)
     imputed = total.predicted_rejected if predicted else guessed(sums)
-    ends = [utility(notion, seen._replace(rejected_positive=count)) for count in (few, many)]
+    # What is not identified may be all good or all bad: outcomes of the rejected without overlap,
+    # and those of the accepted that are not known yet.
+    ends = np.array(
+        [
+            utility(notion, seen._replace(accepted_positive=good, rejected_positive=count))
+            for count in (few, many)
+            for good in (total.positive, total.positive + total.pending)
+        ]
+    )
     # Nobody positive at all: opportunity is not defined, and may be anything.
-    low = np.where(np.isnan(ends[0]) | np.isnan(ends[1]), 0.0, np.minimum(*ends))
-    high = np.where(np.isnan(ends[0]) | np.isnan(ends[1]), 1.0, np.maximum(*ends))
+    undefined = np.isnan(ends).any(axis=0)
+    low = np.where(undefined, 0.0, np.where(np.isnan(ends), 1.0, ends).min(axis=0))
+    high = np.where(undefined, 1.0, np.where(np.isnan(ends), 0.0, ends).max(axis=0))
     return Views(
         utility(notion, seen.accepted_only()),
         utility(notion, seen._replace(rejected_positive=imputed)),

@@ -1,21 +1,22 @@
-"""What a log holds, gathered once for all notions: sums of every group, rows of those to bet on."""
+"""What a log holds, gathered once for all notions: sums of every group, and rows where they are here."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sellf.audit.aipw import Model, cross_fit
+from sellf.audit.checks import Contradiction, contradiction
 from sellf.audit.columns import Columns
-from sellf.audit.exact import shuffled
+from sellf.audit.estimators import Group
 from sellf.audit.rows import Rows
 from sellf.audit.scores import BINS, Person
 from sellf.audit.sums import Sums, add_up
-from sellf.audit.verdict import say
 from sellf.errors import InputError
 
-BETTING_ROWS = 1_000_000
-"""Groups with more people than this are judged by their sums alone."""
+ANYTIME_ROWS = 1_000_000
+"""Logs with more rows than this are not bet on in the order of time."""
 OVERLAP = 0.01
 """The smallest known propensity that is weighted by."""
 OVERLAP_ESTIMATED = 0.02
@@ -30,7 +31,7 @@ class Evidence:
     sums: Sums
     """By group and stratum."""
     people: tuple[Person | None, ...]
-    """The rows of each group in betting order; None for groups that are too large."""
+    """The rows of each group; None for groups of which only sums are known."""
     overlap: float
     known: bool
     """Whether the log says the chance of acceptance."""
@@ -39,8 +40,88 @@ class Evidence:
     predicted: bool
     trusted: bool
     warnings: tuple[str, ...]
+    seed: int = 0
+    """Of pilots and orders."""
     rows: Rows | None = None
     """The whole log, if it is in memory."""
+    contradiction: Contradiction | None = None
+    """Where the decisions contradict the propensities."""
+    _groups: list[Group] = field(default_factory=list, compare=False, repr=False)
+
+    @property
+    def apart(self) -> bool:
+        """Whether somebody is in several groups, so that these are not independent."""
+        return self.rows is not None and self.rows.people_in_several_groups
+
+    @property
+    def groups(self) -> list[Group]:
+        """Every group with its methods."""
+        if not self._groups:
+            total = self.sums.by_group()
+            self._groups.extend(
+                Group(
+                    total=total.group(i),
+                    person=person,
+                    seed=(self.seed, i),
+                    overlap=self.overlap,
+                    known=self.known,
+                    trusted=self.trusted,
+                    estimated=self.estimated,
+                    predicted=self.predicted,
+                )
+                for i, person in enumerate(self.people)
+            )
+        return self._groups
+
+    def without_propensities(self) -> "Evidence":
+        """Return the same log as if it had neither propensities nor a score."""
+        sums = self.sums._replace(
+            weak=self.sums.people,
+            weak_accepted=self.sums.accepted,
+            weak_positive=self.sums.positive,
+        )
+        people = tuple(
+            None if person is None else person._replace(propensity=None, prediction=None)
+            for person in self.people
+        )
+        return replace(
+            self, sums=sums, people=people, known=False, estimated=False, predicted=False, _groups=[]
+        )
+
+    def from_sums(self, sums: Sums) -> "Evidence":
+        """Return the evidence of a part of the log of which only sums are known."""
+        nobody = (None,) * len(self.names)
+        return replace(self, sums=sums, people=nobody, _groups=[])
+
+    def part(self, rows: slice | NDArray[np.intp]) -> "Evidence":
+        """Return the evidence of some rows of a log in memory."""
+        if self.rows is None:
+            raise ValueError("the log is not in memory")
+        codes, person = self.rows.codes[rows], self.rows.person.take(rows)
+        names = self.names
+        some = replace(self.rows, codes=codes, person=person, time=None, features=None)
+        return replace(
+            self,
+            sums=add_up(codes, len(names), person, self.overlap),
+            people=tuple(of_group(some, i) for i in range(len(names))),
+            rows=some,
+            _groups=[],
+        )
+
+
+def of_group(rows: Rows, place: int) -> Person:
+    """Return the rows of one group in an order that depends on nothing but the rows themselves.
+
+    Then a seed means the same orders however the log is stored. Rows of one person stay together, in
+    the order of the log.
+    """
+    person = rows.of_group(place)
+    if person.unit is not None:
+        return person.take(np.argsort(person.unit, kind="stable"))
+    code = person.accepted + 2 * person.positive
+    code = code if person.pending is None else code + 4 * person.pending
+    keys = [code, person.propensity, person.prediction, person.rejected_positive]
+    return person.take(np.lexsort([key for key in keys if key is not None][::-1]))
 
 
 def gather(
@@ -59,8 +140,8 @@ def gather(
         columns: what the columns mean.
         overlap: the smallest propensity that is weighted by; None: a default.
         model: what to estimate propensities with, where they are not known.
-        anytime: whether rows stay in their order.
-        seed: of whatever is drawn at random.
+        anytime: whether rows are bet on in the order of time.
+        seed: of pilots, orders and the folds of cross-fitting.
     """
     trusted = columns.trust_rejected_outcomes
     estimated = columns.propensity is None and not trusted and _has_features(columns)
@@ -69,12 +150,10 @@ def gather(
     if isinstance(source, Rows):
         rows = source
         if estimated:
-            rows = replace(rows, person=cross_fit(rows, model))
+            rows = replace(rows, person=cross_fit(rows, model, seed))
         sums = add_up(rows.codes, len(rows.names), rows.person, overlap)
         names = rows.names
-        small = [n <= BETTING_ROWS for n in sums.people.sum(axis=-1)]
-        order = (lambda person: person) if anytime else shuffled
-        people = tuple(order(rows.of_group(i)) if fits else None for i, fits in enumerate(small))
+        people = tuple(of_group(rows, i) for i in range(len(names)))
     else:
         if estimated:
             raise InputError(
@@ -84,17 +163,37 @@ def gather(
         rows = None
         names, sums = source.sums(overlap)
         people = _fetch_small(source, columns, names, sums)
-    if anytime and (estimated or any(person is None for person in people)):
-        raise InputError(
-            f"--anytime bets row by row, on groups of up to {BETTING_ROWS:,} people, with known "
-            "propensities or none: leave --anytime out, or audit a part of the log."
-        )
+    if anytime:
+        _check_anytime(rows, estimated)
     known = columns.propensity is not None
     predicted = columns.score is not None or estimated
-    warnings = (*_calibration(names, sums, known), *_direction(columns, sums), *_unused(columns))
     return Evidence(
-        names, sums, people, overlap, known, estimated, predicted, trusted, warnings, rows
+        names=names,
+        sums=sums,
+        people=people,
+        overlap=overlap,
+        known=known,
+        estimated=estimated,
+        predicted=predicted,
+        trusted=trusted,
+        warnings=(*_direction(columns, sums), *_unused(columns)),
+        seed=seed,
+        rows=rows,
+        contradiction=contradiction(names, sums) if known else None,
     )
+
+
+def _check_anytime(rows: Rows | None, estimated: bool) -> None:
+    if estimated or rows is None or len(rows.codes) > ANYTIME_ROWS:
+        raise InputError(
+            f"--anytime bets row by row, on logs of up to {ANYTIME_ROWS:,} rows, with known "
+            "propensities or none: leave --anytime out, or audit a part of the log."
+        )
+    if rows.person.unit is not None:
+        raise InputError(
+            "--anytime counts every row as another person, so it does not go with --person: leave "
+            "one of them out."
+        )
 
 
 def _has_features(columns: Columns) -> bool:
@@ -111,7 +210,7 @@ def _fetch_small(
     count = sums.people.sum(axis=-1)
     chosen: list[int] = []
     for i in np.argsort(count, kind="stable"):
-        if count[i] > BETTING_ROWS or count[[*chosen, i]].sum() > FETCH_ROWS or len(chosen) >= 100:
+        if count[[*chosen, i]].sum() > FETCH_ROWS or len(chosen) >= 100:
             break
         chosen.append(int(i))
     people: list[Person | None] = [None] * len(names)
@@ -120,33 +219,8 @@ def _fetch_small(
         table = fetch(source.of_groups(wanted), columns)
         rows = check_rows(columns, table, several=False)
         for place, name in enumerate(rows.names):
-            people[names.index(name)] = shuffled(rows.of_group(place))
+            people[names.index(name)] = of_group(rows, place)
     return tuple(people)
-
-
-def _calibration(names: list[Any], sums: Sums, known: bool) -> list[str]:
-    """Say where people were accepted more or less often than their propensities promise."""
-    if not known:
-        return []
-    groups = len(names)
-
-    def bins(values: Any) -> Any:
-        return values.reshape(groups, BINS + 1, BINS + 1).sum(axis=-1)
-
-    expected, seen = bins(sums.propensity), bins(sums.accepted)
-    spread = np.sqrt(bins(sums.chance_variance))
-    people = bins(sums.people)
-    off = np.abs(seen - expected) / np.maximum(spread, 0.5)
-    if off.max() <= 4.5:
-        return []
-    group, place = np.unravel_index(int(np.argmax(off)), off.shape)
-    n = people[group, place]
-    return [
-        f"propensities do not match decisions: of {int(n):,} people of {say(names[group])} with a "
-        f"propensity between {place / BINS:g} and {(place + 1) / BINS:g}, "
-        f"{expected[group, place] / n:.1%} should have been accepted and "
-        f"{seen[group, place] / n:.1%} were. If the propensities are wrong, so are the intervals."
-    ]
 
 
 def _unused(columns: Columns) -> list[str]:

@@ -1,25 +1,49 @@
 """From evidence to an audit of one notion: intervals, verdict, what would settle it, what if."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sellf.audit import bernstein, exact, normal, pairs
+from sellf.audit import anytime as ever
+from sellf.audit import estimators
 from sellf.audit.certificate import certificate
-from sellf.audit.estimate import Views, views
+from sellf.audit.estimate import views
+from sellf.audit.estimators import METHODS, Kind
 from sellf.audit.evidence import Evidence
-from sellf.audit.exact import Interval
-from sellf.audit.result import Audit, Doubt, GroupFigures, Overlap
-from sellf.audit.scores import BINS
+from sellf.audit.interval import Interval
+from sellf.audit.needed import needed
+from sellf.audit.result import MOST_PAIRED, Audit, Doubt, GroupFigures, Overlap
+from sellf.audit.scores import BINS, Floats
 from sellf.audit.sensitivity import LARGEST, LEVELS, shift
-from sellf.audit.verdict import Ends, Known, absolute, decide, difference, needed
+from sellf.audit.verdict import Ends, decide, of_pairs
 from sellf.fairness.notions import Notion, spread
 
-METHODS = {
-    "betting": "betting (finite-sample)",
-    "bernstein": "empirical Bernstein (finite-sample)",
-    "normal": "cross-fitted AIPW, normal (asymptotic)",
-}
+MOST_PAIRS = 5_000
+"""With more pairs of groups than this, the groups' own intervals are all there is."""
+
+
+class Judged(NamedTuple):
+    """What the intervals say of all groups and of their differences."""
+
+    ends: Ends
+    """Of every group; all hold together with probability 1 - delta."""
+    value: Floats
+    lower: Floats | None
+    """lower[i, j] is a bound on group i minus group j; all hold together with probability 1 - delta.
+    None where the groups' own intervals are narrower."""
+    methods: list[Kind | str]
+
+    @property
+    def span(self) -> Interval:
+        """The range of the largest minus the smallest utility."""
+        return of_pairs(self.differences, self.value)
+
+    @property
+    def differences(self) -> Floats:
+        """Bounds from below on every group minus every other."""
+        if self.lower is not None:
+            return self.lower
+        return self.ends.low[:, None] - self.ends.high[None, :]
 
 
 def judge(
@@ -37,36 +61,21 @@ def judge(
         notion: what is measured.
         evidence: the log.
         omega: the tolerated disparity.
-        delta: the chance that any group's interval misses.
+        delta: the chance that the disparity's interval misses, and that any group's own does.
         anytime: whether intervals hold however often one looks while the log grows.
         pdim: the pseudo-dimension of the predictors, for the paper's bound.
     """
-    predicted, trusted = evidence.predicted, evidence.trusted
-    seen = views(notion, evidence.sums, predicted=predicted, trusted=trusted)
-    ends, methods = intervals(notion, evidence, delta=delta, anytime=anytime)
-    value = np.clip(seen.value, ends.low, ends.high)
-    signed = None if anytime else signed_difference(notion, evidence, delta)
-    span = difference(ends, value) if signed is None else absolute(*signed, value)
-    verdict = decide(span, omega)
-    doubts, overturned = _doubts(notion, evidence, ends, signed, value, omega)
-    total = evidence.sums.by_group()
+    # Acceptance is seen, whatever the propensities are.
+    void = None if notion == "demographic" else evidence.contradiction
+    usable = evidence if void is None else evidence.without_propensities()
+    predicted, trusted = usable.predicted, usable.trusted
+    seen = views(notion, usable.sums, predicted=predicted, trusted=trusted)
+    found = intervals(notion, usable, seen.value, delta=delta, anytime=anytime)
+    span, value, ends = found.span, found.value, found.ends
+    verdict = decide(span, omega) if void is None else "undetermined"
+    doubts, overturned = _doubts(notion, usable, found, omega) if void is None else ((), None)
+    total = usable.sums.by_group()
     unidentified = np.minimum(seen.high - seen.low, ends.high - ends.low)
-    settle = needed(
-        evidence.names,
-        ends,
-        Known(
-            total.people,
-            total.accepted,
-            value,
-            unidentified,
-            (total.weak - total.weak_accepted) / total.people,
-            _slope(notion, evidence, seen),
-        ),
-        span=span,
-        omega=omega,
-        delta=delta,
-        verdict=verdict,
-    )
     by_group = {
         name: GroupFigures(
             float(ends.low[i]),
@@ -77,90 +86,154 @@ def judge(
             float(seen.naive[i]),
             float(seen.imputed[i]),
             float(unidentified[i]),
-            methods[i],
+            found.methods[i],
         )
-        for i, name in enumerate(evidence.names)
+        for i, name in enumerate(usable.names)
     }
-    known = evidence.known or evidence.estimated
+    known = usable.known or usable.estimated
+    low = found.differences
     return Audit(
         notion=notion,
         omega=omega,
         delta=delta,
         verdict=verdict,
         difference=span,
-        signed=None
-        if signed is None
-        else Interval(signed[0], float(value[1] - value[0]), signed[1]),
+        signed=Interval(float(low[1, 0]), float(value[1] - value[0]), float(-low[0, 1]))
+        if len(value) == 2 and found.lower is not None
+        else None,
         by_group=by_group,
         naive=float(spread(seen.naive)),
         imputed=float(spread(seen.imputed)),
-        needed=settle,
-        method=", ".join(METHODS[name] for name in dict.fromkeys(methods)),
-        finite_sample="normal" not in methods,
+        needed=needed(notion, usable, found, seen, omega=omega, delta=delta)
+        if verdict == "undetermined" and void is None
+        else None,
+        method=", ".join(
+            METHODS[name].words if name in METHODS else str(name)
+            for name in dict.fromkeys(found.methods)
+        ),
+        finite_sample=all(name not in METHODS or METHODS[name].finite_sample for name in found.methods),
         sensitivity=doubts,
         overturned_at=overturned,
         certificate=certificate(
-            notion, omega, evidence.sums, predicted=predicted, pdim=pdim, delta=delta
+            notion, omega, usable.sums, predicted=predicted, pdim=pdim, delta=delta
         )
         if known and not trusted
         else None,
-        assumptions=tuple(_assumed(notion, evidence, anytime)),
-        warnings=evidence.warnings,
-        overlap=_overlap(evidence) if known and not trusted else None,
+        assumptions=tuple(_assumed(notion, usable, anytime)),
+        warnings=(*(() if void is None else (str(void),)), *usable.warnings),
+        overlap=_overlap(usable) if known and not trusted else None,
+        void=None if void is None else str(void),
+        differences=_by_pair(usable.names, found),
     )
 
 
+def _by_pair(names: list[Any], found: Judged) -> dict[tuple[Any, Any], Interval] | None:
+    if found.lower is None or not 2 < len(names) <= MOST_PAIRED:
+        return None
+    return {
+        (a, b): Interval(
+            float(found.lower[j, i]),
+            float(found.value[j] - found.value[i]),
+            float(-found.lower[i, j]),
+        )
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+        if i < j
+    }
+
+
 def intervals(
-    notion: Notion, evidence: Evidence, *, delta: float, anytime: bool = False
-) -> tuple[Ends, list[str]]:
-    """Return every group's interval, all of which hold with probability 1 - delta, and how."""
-    alpha = delta / len(evidence.names)
-    total = evidence.sums.by_group()
-    lows, highs, methods = [], [], []
-    for i, person in enumerate(evidence.people):
-        group = total.group(i)
-        if evidence.estimated and notion != "demographic":
-            low, high = normal.interval(notion, group, alpha=alpha)
-            methods.append("normal")
-        elif person is not None:
-            how: dict[str, Any] = {"alpha": alpha, "overlap": evidence.overlap, "anytime": anytime}
-            low, high = exact.interval(notion, person, **how)
-            methods.append("betting")
-        else:
-            low, high = bernstein.interval(
-                notion,
-                group,
-                alpha=alpha,
-                overlap=evidence.overlap,
-                predicted=evidence.predicted,
-                trusted=evidence.trusted,
-                weighted=evidence.known,
-            )
-            methods.append("bernstein")
-        lows.append(low)
-        highs.append(high)
-    return Ends(np.array(lows), np.array(highs)), methods
+    notion: Notion, evidence: Evidence, estimate: Floats, *, delta: float, anytime: bool = False
+) -> Judged:
+    """Return every group's interval and bounds on all differences.
+
+    Args:
+        notion: what is measured.
+        evidence: the log.
+        estimate: of each group's utility; NaN where nobody is.
+        delta: the chance that any group's interval misses, and that any difference's does.
+        anytime: whether rows are bet on in the order of time.
+    """
+    if anytime:
+        ends, lower = _ever(notion, evidence, delta)
+        methods: list[Any] = ["betting"] * len(evidence.names)
+    else:
+        groups = evidence.groups
+        both = [estimators.interval(notion, group, delta / len(groups)) for group in groups]
+        ends = Ends(*(np.array(side) for side in zip(*both, strict=True)))
+        lower = _pairs(notion, evidence, delta)
+        methods = [group.kind(notion) for group in groups]
+    middle = np.where(np.isnan(estimate), 0.5, estimate)
+    return Judged(ends, np.clip(middle, ends.low, ends.high), lower, methods)
 
 
-def signed_difference(
-    notion: Notion, evidence: Evidence, delta: float
-) -> tuple[float, float] | None:
-    """Return second minus first of two groups that can be bet on together; None for others."""
-    if len(evidence.people) != 2 or (evidence.estimated and notion != "demographic"):
+def _pairs(notion: Notion, evidence: Evidence, delta: float) -> Floats | None:
+    """Return bounds on all differences, None where the groups' own intervals are as good."""
+    groups = evidence.groups
+    count = len(groups)
+    if evidence.apart or not _pairs_are_narrower([g.people for g in groups], delta):
         return None
-    first, second = evidence.people
-    if first is None or second is None:
-        return None
-    return pairs.difference(notion, first, second, delta=delta, overlap=evidence.overlap)
+    lower = np.zeros((count, count))
+    for i, first in enumerate(groups):
+        for j, second in enumerate(groups):
+            if i != j:
+                alpha = delta / (count * (count - 1))
+                lower[i, j] = estimators.lower_difference(notion, first, second, alpha)
+    lower = np.clip(lower, -1.0, 1.0)
+    # Ends that crossed happen with probability delta at most; then nothing is claimed.
+    crossed = lower > -lower.T
+    np.fill_diagonal(crossed, False)
+    return np.where(crossed, -1.0, lower)
+
+
+def _pairs_are_narrower(people: list[int], delta: float) -> bool:
+    """Whether differences taken together are narrower than what the groups' intervals allow.
+
+    From the numbers of people alone, as if all had the same variance.
+    """
+    count = len(people)
+    if count == 2:
+        return True
+    if count * (count - 1) / 2 > MOST_PAIRS:
+        return False
+    error = 1 / np.sqrt(np.maximum(people, 1))
+    pair = np.sqrt(np.log(count * (count - 1) / delta))
+    alone = np.sqrt(np.log(2 * count / delta))
+    together = pair * np.hypot.outer(error, error)
+    return bool(together.sum() < (alone * np.add.outer(error, error)).sum())
+
+
+def _ever(notion: Notion, evidence: Evidence, delta: float) -> tuple[Ends, Floats | None]:
+    """Return intervals and differences that hold at every row at once."""
+    rows = evidence.rows
+    if rows is None:
+        raise ValueError("betting in the order of time needs rows")
+    places = [np.flatnonzero(rows.codes == i) for i in range(len(evidence.names))]
+    came = np.argsort(np.argsort([place[0] if len(place) else len(rows.codes) for place in places]))
+    parts = ever.shares_of_delta(len(places))[came] * delta
+
+    def line(i: int, alpha: float) -> ever.Line:
+        person = rows.person.take(places[i])
+        return ever.line(notion, person, places[i], alpha=alpha, overlap=evidence.overlap)
+
+    both = [ever.interval(notion, line(i, part), part) for i, part in enumerate(parts)]
+    ends = Ends(*(np.array(side) for side in zip(*both, strict=True)))
+    if len(places) > 2:
+        return ends, None
+    alpha = ever.pair_share(0, 1) * delta / 2
+    box = ever.BOX_SHARE * alpha
+    lines = [line(i, alpha) for i in (0, 1)]
+    ranges = [ever.interval(notion, each, box) for each in lines]
+    lower = np.zeros((2, 2))
+    for i, j in ((0, 1), (1, 0)):
+        how = (ranges[i], ranges[j], (1 - 2 * ever.BOX_SHARE) * alpha)
+        lower[i, j] = ever.lower_difference(lines[i], lines[j], *how)
+    crossed = lower[0, 1] > -lower[1, 0]
+    return ends, np.array([[0.0, -1.0], [-1.0, 0.0]]) if crossed else lower
 
 
 def _doubts(
-    notion: Notion,
-    evidence: Evidence,
-    ends: Ends,
-    signed: tuple[float, float] | None,
-    value: Any,
-    omega: float,
+    notion: Notion, evidence: Evidence, found: Judged, omega: float
 ) -> tuple[tuple[Doubt, ...], float | None]:
     """Return the disparity's range for some L, and the smallest L that overturns the verdict."""
     weak = evidence.sums.weak.sum() == evidence.sums.people.sum()
@@ -169,12 +242,8 @@ def _doubts(
 
     def at(level: float) -> Doubt:
         move = shift(notion, evidence.sums, level)
-        if signed is None:
-            wide = Ends(np.maximum(ends.low - move.down, 0), np.minimum(ends.high + move.up, 1))
-            span = difference(wide, value)
-        else:
-            low = signed[0] - move.down[1] - move.up[0]
-            span = absolute(float(low), float(signed[1] + move.up[1] + move.down[0]), value)
+        moved = found.differences - move.down[:, None] - move.up[None, :]
+        span = of_pairs(np.clip(moved, -1.0, 1.0), found.value)
         return Doubt(level, span.low, span.high, decide(span, omega))
 
     doubts = tuple(at(level) for level in LEVELS)
@@ -207,19 +276,10 @@ def _overlap(evidence: Evidence) -> Overlap:
     )
 
 
-def _slope(notion: Notion, evidence: Evidence, seen: Views) -> Any:
-    """Return how much each group's utility moves with its share of positives."""
-    total = evidence.sums.by_group()
-    if notion == "demographic":
-        return 0 * total.people
-    if notion != "opportunity":
-        return np.ones(len(total.people))
-    positive = np.maximum(total.positive / total.people, 1 / total.people)
-    return np.clip(seen.value, 0.01, 1.0) ** 2 / positive
-
-
 def _assumed(notion: Notion, evidence: Evidence, anytime: bool) -> list[str]:
-    lines = ["rows are independent draws from the population that is judged"]
+    several = any(person is not None and person.unit is not None for person in evidence.people)
+    unit = "people, with all their rows," if several else "rows"
+    lines = [f"{unit} are independent draws from the population that is judged"]
     if anytime:
         lines.append("which stays the same while the log grows: then one may look at any time")
     if notion == "demographic":

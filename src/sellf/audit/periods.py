@@ -6,23 +6,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
-from sellf.audit.evidence import BETTING_ROWS, Evidence
-from sellf.audit.exact import shuffled
-from sellf.audit.judge import intervals, signed_difference
+from sellf.audit.evidence import Evidence
+from sellf.audit.interval import Interval
+from sellf.audit.judge import intervals
 from sellf.audit.result import Period
 from sellf.audit.rows import Rows, Values, is_missing
-from sellf.audit.scores import Person
-from sellf.audit.sums import add_up
-from sellf.audit.verdict import absolute, decide, difference
+from sellf.audit.sums import Sums
+from sellf.audit.verdict import decide, say
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 
 EVERY = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 PERIODS = tuple(EVERY)
 MOST_PERIODS = 1000
+DRIFT_LEVEL = 0.01
+"""The chance of an alarm if nothing changes over the periods."""
 
 
 def in_order(source: Any, columns: Columns) -> Any:
@@ -96,34 +98,81 @@ def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp],
 
 def by_period(
     notion: Notion, evidence: Evidence, source: Any, by: str, *, omega: float, delta: float
-) -> tuple[Period, ...]:
-    """Return the audit of every period, and of all until its end.
+) -> tuple[tuple[Period, ...], str | None]:
+    """Return the audit of every period and of all until its end, and what changed between them.
 
-    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))). So do those of
-    everything so far: they are bets on rows in the order of time or, for logs too long for that,
-    have the same shares of delta.
+    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))), and so do those of
+    everything so far. The latter are about the people of all periods together; where periods differ,
+    that is no population anybody asked about, and nothing is said of it.
     """
+    parts = list(_parts(evidence, source, by))
+    change = drift(notion, evidence.names, [own.sums for _, own, _ in parts], [p[0] for p in parts])
     result = []
-    for k, (name, own, past) in enumerate(_parts(evidence, source, by)):
+    for k, (name, own, past) in enumerate(parts):
         chance = delta / ((k + 1) * (k + 2))
-        value, low, high = _span(notion, own, chance, anytime=False)
-        bets = all(person is not None for person in past.people)
-        bets = bets and (not evidence.estimated or notion == "demographic")
-        _, so_low, so_high = _span(notion, past, delta if bets else chance, anytime=bets)
+        span = _span(notion, own, chance)
+        so_far = None if change is not None else _span(notion, past, chance)
         result.append(
             Period(
                 name,
                 int(own.sums.people.sum()),
-                value,
-                low,
-                high,
-                _verdict(low, high, omega),
-                so_low,
-                so_high,
-                _verdict(so_low, so_high, omega),
+                span.value,
+                span.low,
+                span.high,
+                decide(span, omega) if own.contradiction is None else "undetermined",
+                float("nan") if so_far is None else so_far.low,
+                float("nan") if so_far is None else so_far.high,
+                None if so_far is None else decide(so_far, omega),
             )
         )
-    return tuple(result)
+    return tuple(result), change
+
+
+def drift(notion: Notion, names: list[Any], sums: list[Sums], periods: list[str]) -> str | None:
+    """Return what changed over the periods, None if nothing did as far as one can tell.
+
+    Pearson's test of equal shares, of acceptance and of good outcomes among the accepted, in every
+    group; the level is for all tests together.
+    """
+    totals = [one.by_group() for one in sums]
+    tests = []
+    for i, name in enumerate(names):
+        people = np.array([float(total.people[i]) for total in totals])
+        accepted = np.array([float(total.accepted[i]) for total in totals])
+        good = np.array([float(total.positive[i]) for total in totals])
+        known = accepted - np.array([float(total.pending[i]) for total in totals])
+        tests.append((_same_share(accepted, people), name, "acceptance", accepted, people))
+        if notion != "demographic":
+            tests.append(
+                (_same_share(good, known), name, "good outcomes of the accepted", good, known)
+            )
+    chance, name, what, part, whole = min(tests, key=lambda test: test[0])
+    if chance * len(tests) > DRIFT_LEVEL:
+        return None
+    share = part / np.maximum(whole, 1)
+    usable = np.where(whole >= 5, share, np.nan)
+    low, high = int(np.nanargmin(usable)), int(np.nanargmax(usable))
+    return (
+        f"the log drifts: the share of {what} of {say(name)} is {share[low]:.1%} in {periods[low]} and "
+        f"{share[high]:.1%} in {periods[high]}. So only the periods by themselves are judged, and "
+        "nothing is said of all periods so far."
+    )
+
+
+def _same_share(part: Values, whole: Values) -> float:
+    """Return the chance of shares that differ as much if all were the same (Pearson's test)."""
+    some = whole >= 5
+    if some.sum() < 2:
+        return 1.0
+    k, n = part[some], whole[some]
+    share = k.sum() / n.sum()
+    if share in (0, 1):
+        return 1.0
+    # Few expected cases make the test too lively; they count as one more.
+    expected = n * share, n * (1 - share)
+    statistic = ((k - expected[0]) ** 2 / np.maximum(expected[0], 1)).sum()
+    statistic += ((n - k - expected[1]) ** 2 / np.maximum(expected[1], 1)).sum()
+    return float(chdtrc(len(k) - 1, statistic))
 
 
 def _parts(evidence: Evidence, source: Any, by: str) -> Iterator[tuple[str, Evidence, Evidence]]:
@@ -131,15 +180,10 @@ def _parts(evidence: Evidence, source: Any, by: str) -> Iterator[tuple[str, Evid
     if evidence.rows is None:
         _, sums, starts = source.sums_by(evidence.overlap, EVERY[by])
         names = period_of(np.array(starts, dtype="datetime64[s]"), by)[1]
-        nobody = (None,) * len(evidence.names)
         so_far = sums[0]
         for k, (name, own) in enumerate(zip(names, sums, strict=True)):
             so_far = so_far + own if k else own
-            yield (
-                name,
-                replace(evidence, sums=own, people=nobody),
-                replace(evidence, sums=so_far, people=nobody),
-            )
+            yield name, evidence.from_sums(own), evidence.from_sums(so_far)
         return
     rows = evidence.rows
     if rows.time is None:
@@ -148,36 +192,12 @@ def _parts(evidence: Evidence, source: Any, by: str) -> Iterator[tuple[str, Evid
     ends = np.searchsorted(codes, np.arange(len(names)), side="right")
     start = 0
     for name, end in zip(names, ends, strict=True):
-        own = _part(evidence, rows, slice(start, end), ordered=False)
-        yield name, own, _part(evidence, rows, slice(0, end), ordered=True)
+        yield name, evidence.part(slice(start, end)), evidence.part(slice(0, end))
         start = end
 
 
-def _part(evidence: Evidence, rows: Rows, part: slice, *, ordered: bool) -> Evidence:
-    codes, person = rows.codes[part], rows.person.take(part)
-    sums = add_up(codes, len(rows.names), person, evidence.overlap)
-    people: list[Person | None] = []
-    for i in range(len(rows.names)):
-        mine = person.take(np.flatnonzero(codes == i))
-        fits = len(mine.accepted) <= BETTING_ROWS
-        people.append((mine if ordered else shuffled(mine)) if fits else None)
-    return replace(evidence, sums=sums, people=tuple(people))
-
-
-def _span(
-    notion: Notion, evidence: Evidence, delta: float, *, anytime: bool
-) -> tuple[float, float, float]:
-    ends, _ = intervals(notion, evidence, delta=delta, anytime=anytime)
+def _span(notion: Notion, evidence: Evidence, delta: float) -> Interval:
+    if notion != "demographic" and evidence.contradiction is not None:
+        evidence = evidence.without_propensities()
     seen = views(notion, evidence.sums, predicted=evidence.predicted, trusted=evidence.trusted)
-    # A group nobody of whom applied in the period may be anywhere.
-    middle = np.where(np.isnan(seen.value), 0.5, seen.value)
-    value = np.clip(middle, ends.low, ends.high)
-    signed = None if anytime else signed_difference(notion, evidence, delta)
-    span = difference(ends, value) if signed is None else absolute(*signed, value)
-    return span.value, span.low, span.high
-
-
-def _verdict(low: float, high: float, omega: float) -> Any:
-    from sellf.audit.exact import Interval
-
-    return decide(Interval(low, low, high), omega)
+    return intervals(notion, evidence, seen.value, delta=delta).span

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sellf.audit.exact import Interval
-from sellf.audit.verdict import Needed, Verdict, say
+from sellf.audit.interval import Interval
+from sellf.audit.verdict import Verdict, say
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.notions import Notion
 from sellf.fairness.tables import Table
@@ -87,6 +87,24 @@ class Doubt(NamedTuple):
     verdict: Verdict
 
 
+@dataclass(frozen=True)
+class Needed:
+    """What would settle an open verdict."""
+
+    people: dict[Any, int]
+    """How many new applications of each group that decides; empty if it is not practicable."""
+    labels: dict[Any, int]
+    """How many of those would show an outcome; with exploration, how many more are accepted for it."""
+    accept_share: float | None
+    """What share of the rejected whose outcome nothing tells of to accept at random."""
+    power: float | None
+    """The chance that a new log of that size is settled."""
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
 class Period(NamedTuple):
     """The audit of one period, and of everything up to its end."""
 
@@ -98,9 +116,9 @@ class Period(NamedTuple):
     verdict: Verdict
     """Of the period alone."""
     so_far_low: float
+    """Of all periods until then; NaN where the log drifts, so that periods speak for themselves."""
     so_far_high: float
-    so_far: Verdict
-    """Of all periods until then."""
+    so_far: Verdict | None
 
 
 @dataclass(frozen=True)
@@ -141,6 +159,13 @@ class Audit(Table):
     """None where no propensities are known, or none are needed."""
     origin: Origin | None = None
     """What to type to get this again, on which data."""
+    void: str | None = None
+    """Why there can be no verdict, if the decisions contradict the propensities. The intervals are
+    then those of a log that has none."""
+    drift: str | None = None
+    """What changed over the periods, if something did."""
+    differences: dict[tuple[Any, Any], Interval] | None = None
+    """Second minus first of every two groups, if differences were judged together."""
     waiting: Waiting | None = None
     """Whose outcome is not known yet; None if there is nobody, or if no outcomes are needed."""
 
@@ -150,6 +175,8 @@ class Audit(Table):
         items = list(self.by_group.items())
         if self.signed is not None:
             return {(items[0][0], items[1][0]): self.signed}
+        if self.differences is not None:
+            return self.differences
         return {
             (a, b): Interval(y.low - x.high, y.value - x.value, y.high - x.low)
             for i, (a, x) in enumerate(items)
@@ -159,6 +186,12 @@ class Audit(Table):
     def _title(self) -> str:
         low, value, high = self.difference
         kind = "" if self.finite_sample else ", asymptotic"
+        if self.void is not None:
+            return (
+                f"{self.notion} disparity UNDETERMINED: the propensities contradict the decisions. "
+                f"Without them it is between {low:.3f} and {high:.3f} ({1 - self.delta:.0%} "
+                "confidence)"
+            )
         return (
             f"{self.notion} disparity {value:.3f}, between {low:.3f} and {high:.3f} "
             f"({1 - self.delta:.0%} confidence{kind}): {self.verdict.upper()} at tolerance "
@@ -218,6 +251,7 @@ class Audit(Table):
                 "people": {say(name): n for name, n in self.needed.people.items()},
                 "labels": {say(name): n for name, n in self.needed.labels.items()},
                 "accept_share": self.needed.accept_share,
+                "power": self.needed.power,
                 "sentence": self.needed.sentence,
             },
             "sensitivity": [_plain(doubt) for doubt in self.sensitivity],
@@ -241,6 +275,8 @@ class Audit(Table):
             },
             "assumptions": list(self.assumptions),
             "warnings": list(self.warnings),
+            "void": self.void,
+            "drift": self.drift,
             "periods": [_plain(period) for period in self.periods],
             "truth": None
             if self.truth is None

@@ -180,7 +180,9 @@ def _judged(
         found = judge(notion, evidence, omega=how.omega, delta=how.delta, anytime=how.anytime)
         if how.by is not None:
             limits = {"omega": how.omega, "delta": how.delta}
-            found = replace(found, periods=by_period(notion, evidence, source, how.by, **limits))
+            periods, drift = by_period(notion, evidence, source, how.by, **limits)
+            warned_of = (*found.warnings, *(() if drift is None else (drift,)))
+            found = replace(found, periods=periods, drift=drift, warnings=warned_of)
         labelled = notion != "demographic"
         result[notion] = replace(
             found,

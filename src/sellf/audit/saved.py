@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sellf.audit.exact import Interval
-from sellf.audit.result import Audit, Audits, Doubt, GroupFigures, Origin, Overlap, Period, Waiting
-from sellf.audit.verdict import Needed, say
+from sellf.audit.interval import Interval
+from sellf.audit.result import Audit, Audits, Doubt, GroupFigures, Needed, Origin, Overlap, Period, Waiting
+from sellf.audit.verdict import say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.checks import one_of
@@ -73,9 +73,16 @@ def _audit(saved: dict[str, Any]) -> Audit:
         periods=tuple(_tuple(Period, row) for row in saved["periods"]),
         truth=None if saved["truth"] is None else _keyed(saved["truth"], by_say, _number),
         overlap=_overlap(saved["overlap"], by_say),
+        void=saved.get("void"),
+        drift=saved.get("drift"),
+        differences=None if two or not saved["pairs"] else _pairs(saved["pairs"]),
         origin=None if saved["origin"] is None else Origin(**saved["origin"]),
         waiting=_waiting(saved.get("waiting"), by_say),
     )
+
+
+def _pairs(saved: list[dict[str, Any]]) -> dict[tuple[Any, Any], Interval]:
+    return {(_name(pair["first"]), _name(pair["second"])): _interval(pair) for pair in saved}
 
 
 def _needed(saved: Any, names: dict[str, Any]) -> Needed | None:
@@ -85,6 +92,7 @@ def _needed(saved: Any, names: dict[str, Any]) -> Needed | None:
         _keyed(saved["people"], names, int),
         _keyed(saved["labels"], names, int),
         saved["accept_share"],
+        saved.get("power"),
         str(saved["sentence"]),
     )
 
@@ -128,7 +136,14 @@ def _interval(saved: dict[str, Any]) -> Interval:
 def _tuple(kind: Any, saved: dict[str, Any]) -> Any:
     """Return a named tuple; what JSON holds as null was no number."""
     words = ("name", "method", "verdict", "so_far")
-    return kind(*(str(saved[key]) if key in words else _number(saved[key]) for key in kind._fields))
+    return kind(
+        *(
+            (None if saved[key] is None else str(saved[key]))
+            if key in words
+            else _number(saved[key])
+            for key in kind._fields
+        )
+    )
 
 
 def _number(value: Any) -> Any:

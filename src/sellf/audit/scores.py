@@ -3,18 +3,19 @@
 With p the chance of acceptance and any prediction f made without looking at the row,
 s = f + A (Y - f) / p has mean E[Y], seen or not. Its size is what hurts: 1 / p may be large. A
 bound from below only needs values that cannot be far below, so there f is cut to at most
-k p / (1 - p), which keeps s >= -k whatever p is; and the mirror image from above. k is the largest
-reach that earlier rows had, and no more than the number of rows can bear. So no smallest p has to
-be known.
+k p / (1 - p), which keeps s >= -k whatever p is; and the mirror image from above.
 
 Where p is below `overlap` nobody's acceptance tells of the others. There a rejected label may be 0
-or 1: the lower score takes 0, the upper one takes 1 (partial identification).
+or 1: the lower score takes 0, the upper one takes 1 (partial identification). The same holds for
+accepted people whose outcome is not known yet.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sellf.fairness.notions import Notion
 
 Floats = NDArray[np.float64]
 BINS = 10
@@ -27,7 +28,7 @@ class Person(NamedTuple):
     accepted: Floats
     """A, 1 or 0."""
     positive: Floats
-    """A Y: accepted and with a good outcome, 1 or 0."""
+    """A Y: accepted and with a good outcome, 1 or 0; 0 for an outcome that is not known yet."""
     propensity: Floats | None
     """p; None if the log does not say."""
     prediction: Floats | None
@@ -35,25 +36,138 @@ class Person(NamedTuple):
     rejected_positive: Floats | None = None
     """(1 - A) Y where the outcomes of the rejected are known and trusted."""
     pending: Floats | None = None
-    """1 for the accepted whose outcome is missing, so that it may be 0 or 1; `positive` is 0 for
-    them. None if there are none."""
+    """1 for accepted people whose outcome is not known; None where there are none."""
     unit: NDArray[np.intp] | None = None
-    """A number for the person behind each row; None if every row is a person of its own."""
+    """Whose row it is, as a number; None where every row is another person's."""
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""
-        return Person(*(None if field is None else field[rows] for field in self))  # pyright: ignore[reportArgumentType]
+        return Person(*(None if field is None else field[rows] for field in self))
+
+    @property
+    def units(self) -> int:
+        """How many people there are."""
+        return len(self.accepted) if self.unit is None else len(np.unique(self.unit))
 
 
 class Scores(NamedTuple):
-    """Two scores of E[Y]: the mean of `lower` is at most it, that of `upper` at least."""
+    """Scores of E[Y]: the mean of `low` is at most it, that of `high` at least.
 
-    lower: Floats
-    upper: Floats
-    below: Floats
-    """k for the lower score: lower >= -below, known before each row."""
-    above: Floats
-    """k for the upper score: upper <= 1 + above."""
+    Each with outcomes that are not known yet as bad (0) and as good (1).
+    """
+
+    low0: Floats
+    low1: Floats
+    high0: Floats
+    high1: Floats
+
+
+class Side(NamedTuple):
+    """Values whose means bound a utility from one side: it is E[part] / E[whole]."""
+
+    part: Floats
+    whole: Floats | None
+    """None for a mean: then it is 1."""
+
+
+class Sides(NamedTuple):
+    """A utility's bounds from below and from above, apart where it is not identified."""
+
+    low: Side
+    high: Side
+
+
+def scores(
+    person: Person,
+    overlap: float,
+    prediction: Floats | float,
+    below: Floats | float,
+    above: Floats | float,
+    *,
+    clip: bool = False,
+) -> Scores:
+    """Return the scores of every row.
+
+    Args:
+        person: the rows of a group.
+        overlap: the smallest propensity at which weighting is trusted.
+        prediction: f, known before each row.
+        below: the reach k of the lower score: it is at least -k.
+        above: of the upper one, which is at most 1 + k.
+        clip: whether to cut what is above k of the lower score, and below 1 - k of the upper one, for
+            a k of 1 or more; their means still bound E[Y].
+    """
+    accepted, positive, pending = person.accepted, person.positive, person.pending
+    if person.rejected_positive is not None:
+        label = positive + person.rejected_positive
+        good = label if pending is None else label + pending
+        return Scores(label, good, label, good)
+    good = positive if pending is None else positive + pending
+    if person.propensity is None:
+        hidden = 1 - accepted
+        return Scores(positive, good, positive + hidden, good + hidden)
+    weighted = person.propensity >= overlap
+    p = np.where(weighted, person.propensity, 1.0)
+    odds = (1 - p) / p
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low = np.where(odds > 0, np.minimum(prediction, below / odds), prediction)
+        high = np.where(odds > 0, np.maximum(prediction, 1 - above / odds), prediction)
+    hidden = np.where(weighted, 0.0, 1 - accepted)
+
+    def from_below(label: Floats) -> Floats:
+        score = low + (label - accepted * low) / p
+        score = np.minimum(score, below) if clip else score
+        return np.where(weighted, score, label)
+
+    def from_above(label: Floats) -> Floats:
+        score = high + (label - accepted * high) / p
+        score = np.maximum(score, 1 - above) if clip else score
+        return np.where(weighted, score, label) + hidden
+
+    low0, high0 = from_below(positive), from_above(positive)
+    if pending is None:
+        return Scores(low0, low0, high0, high0)
+    return Scores(low0, from_below(good), high0, from_above(good))
+
+
+def sides(notion: Notion, person: Person, found: Scores) -> Sides:
+    """Return the values that bound a group's utility.
+
+    An outcome that is not known yet takes the worse of its two values. For a ratio t that depends on
+    t: y (1 - t / p) for a person accepted with chance p. Its least value over y is at least
+    -t (1 / p - 1) and its largest at most 1 - t, for every t in [0, 1].
+    """
+    pending, positive = person.pending, person.positive
+    if notion == "demographic":
+        return Sides(Side(person.accepted, None), Side(person.accepted, None))
+    if notion == "qualification":
+        return Sides(Side(found.low0, None), Side(found.high1, None))
+    if notion == "accuracy":
+        seen = 2 * positive + 1 - person.accepted
+        low, high = seen - found.high0, seen - found.low0
+        if pending is not None:
+            low = np.where(pending > 0, np.minimum(-found.high0, 2 - found.high1), low)
+            high = np.where(pending > 0, np.maximum(-found.low0, 2 - found.low1), high)
+        return Sides(Side(low, None), Side(high, None))
+    if pending is None:
+        return Sides(Side(positive, found.high0), Side(positive, found.low0))
+    return Sides(
+        Side(positive, np.where(pending > 0, found.high1 - 1, found.high0)),
+        Side(positive + pending, np.where(pending > 0, found.low0 + 1, found.low0)),
+    )
+
+
+def by_unit(side: Side, unit: NDArray[np.intp] | None) -> Side:
+    """Return the mean of every person's values; rows of one person follow each other."""
+    if unit is None:
+        return side
+    starts = np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
+    rows = np.diff(np.append(starts, len(unit)))
+
+    def mean(values: Floats) -> Floats:
+        return np.add.reduceat(values, starts) / rows
+
+    return Side(mean(side.part), None if side.whole is None else mean(side.whole))
 
 
 def reach(people: int, alpha: float) -> float:
@@ -64,45 +178,6 @@ def reach(people: int, alpha: float) -> float:
     return max(1.0, (people / (8 * np.log(1 / alpha))) ** 0.5)
 
 
-def scores(person: Person, overlap: float, most: float) -> Scores:
-    """Return both scores of every row.
-
-    Args:
-        person: the rows of a group, in betting order.
-        overlap: the smallest propensity at which weighting is trusted.
-        most: the largest reach that the rows can bear, from `reach`.
-    """
-    none = np.zeros(len(person.accepted))
-    accepted, positive = person.accepted, person.positive
-    if person.rejected_positive is not None:
-        label = positive + person.rejected_positive
-        return Scores(label, label, none, none)
-    if person.propensity is None:
-        return Scores(positive, positive + 1 - accepted, none, none)
-    p = person.propensity
-    f = running_prediction(person, overlap) if person.prediction is None else person.prediction
-    weighted = p >= overlap
-    p = np.where(weighted, p, 1.0)
-    odds = (1 - p) / p
-    below, above = _past_largest(f * odds, most), _past_largest((1 - f) * odds, most)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low = np.where(odds > 0, np.minimum(f, below / odds), f)
-        high = np.where(odds > 0, np.maximum(f, 1 - above / odds), f)
-    lower = low + (positive - accepted * low) / p
-    upper = high + (positive - accepted * high) / p
-    return Scores(
-        np.where(weighted, lower, positive),
-        np.where(weighted, upper, positive + 1 - accepted),
-        below,
-        above,
-    )
-
-
-def _past_largest(values: Floats, most: float) -> Floats:
-    """Return the largest value before each row, 0 at first, and no more than `most`."""
-    return np.minimum(np.concatenate([[0.0], np.maximum.accumulate(values)[:-1]]), most)
-
-
 def running_prediction(person: Person, overlap: float) -> Floats:
     """Return for each row the share of positives among the accepted before it with a similar p.
 
@@ -111,7 +186,8 @@ def running_prediction(person: Person, overlap: float) -> Floats:
     if person.propensity is None:
         raise ValueError("a running prediction needs propensities")
     bins = np.minimum((person.propensity * BINS).astype(np.intp), BINS - 1)
-    seen = np.where(person.propensity >= overlap, person.accepted, 0.0)
+    known = person.accepted if person.pending is None else person.accepted - person.pending
+    seen = np.where(person.propensity >= overlap, known, 0.0)
     good = seen * person.positive
     before = np.cumsum(seen) - seen
     overall = (np.cumsum(good) - good + 0.5) / (before + 1)

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sellf.audit.moments import Sample
 from sellf.audit.scores import BINS, Floats, Person
+from sellf.fairness.notions import Notion
 
 STRATA = (BINS + 1) * (BINS + 1)
 """Bins of the propensity and of the prediction, the last of each for logs that have none."""
@@ -53,6 +55,11 @@ class Sums(NamedTuple):
     """A Y s."""
     score_accepted: Floats
     """A s."""
+    fourth: Floats
+    """What bounds E[s^4] given p and f; 1 for people who are weak."""
+    pending_weight: Floats
+    """1 / p of those without an outcome; 1 if they are weak."""
+    pending_weight_square: Floats
 
     def by_group(self) -> "Sums":
         """Return the sums over all strata."""
@@ -75,6 +82,20 @@ def stratum(propensity: Floats | None, prediction: Floats | None, rows: int) -> 
         return np.minimum((values * BINS).astype(np.intp), BINS - 1)
 
     return bins(propensity) * (BINS + 1) + bins(prediction)
+
+
+def fourth_moment(p: Any, f: Any) -> Any:
+    """Return what bounds E[s^4] given p and f, whatever the chance of a good outcome.
+
+    Args:
+        p: the propensity, as numbers or as an engine's expression.
+        f: the prediction; None: whatever it is.
+    """
+    if f is None:
+        return 1 + 1 / (p * p * p)
+    # s is f if rejected, f + (1 - f) / p or f - f / p if accepted; x^4 + y^4 bounds the larger.
+    good, bad, kept = f + (1 - f) / p, f * (1 - p) / p, f * f
+    return (1 - p) * kept * kept + p * (good * good * good * good + bad * bad * bad * bad)
 
 
 def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
@@ -102,6 +123,7 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
         terms["predicted_rejected"] = (1 - a) * f
     if p is None:
         terms |= {"weak": np.ones(rows), "weak_accepted": a, "weak_positive": ay}
+        terms |= {"fourth": np.ones(rows)}
     else:
         strong = p >= overlap
         weak = 1.0 - strong
@@ -116,7 +138,11 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
             "weight_square": a * inverse * inverse,
             "weight_positive": ay * inverse,
             "weight_square_positive": ay * inverse * inverse,
+            "fourth": np.where(strong, fourth_moment(np.where(strong, p, 1.0), f), 1.0),
         }
+        if pending is not None:
+            weight = pending * np.where(strong, inverse, 1.0)
+            terms |= {"pending_weight": weight, "pending_weight_square": weight * weight}
         if f is not None:
             score = np.where(strong, f + (ay - a * f) * inverse, 0.0)
             terms |= {
@@ -130,3 +156,132 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
     nothing = np.zeros((groups, STRATA))
     sums = {name: total(terms[name]) if name in terms else nothing for name in Sums._fields[1:]}
     return Sums(people=people, **sums)
+
+
+SURE = 1e-6
+"""The chance to miss of the bounds below, which are about figures that very many rows agree on."""
+
+
+def sample(
+    notion: Notion, total: Sums, overlap: float, predicted: bool
+) -> tuple[Sample, Sample]:
+    """Return what bounds a utility from both sides, for a group of which only sums are known.
+
+    Without a score everyone is predicted the share of good outcomes among the group's accepted. That
+    comes from the same rows, which moves the score's mean by at most the error of that share times
+    the mean of 1 - A / p; both are bounded.
+
+    Args:
+        notion: what is measured.
+        total: the sums of the group, over all strata.
+        overlap: the smallest propensity that is weighted by.
+        predicted: whether the log has predictions.
+    """
+    n, log = float(total.people), float(np.log(1 / SURE))
+    most = 1 / overlap
+    slack = (1 + most**3) * log / (2 * n)
+    fourth = ((float(total.fourth) / n + slack) ** 0.5 + slack**0.5) ** 2
+    fourth = (fourth**0.25 + 2) ** 4  # part - u whole differs from s by 2 at most
+    known = float(total.accepted - total.pending)
+    constant = None if predicted else float(total.positive) / max(known, 1.0)
+    shift = 0.0
+    if constant is not None:
+        off = (log / (2 * max(known, 1.0))) ** 0.5 * 1.5
+        strong = float(total.people - total.weak)
+        shift = min(off, 1.0) * abs(strong - float(total.weight)) / n
+    weight, square = float(total.pending_weight) / n, float(total.pending_weight_square) / n
+    waiting = weight + (2 * square * log / n) ** 0.5 + most * log / n if weight else 0.0
+    share = float(total.pending) / n
+    waiting_share = share + (log / (2 * n)) ** 0.5 if share else 0.0
+    lower, upper = score_moments(total, constant)
+    made = []
+    for side, move in zip(
+        _pair(notion, lower, upper), _moves(notion, waiting, waiting_share), strict=True
+    ):
+        mean = notion != "opportunity"
+        made.append(Sample(n, side, (-most, most), mean, fourth=fourth, shift=shift + move))
+    return made[0], made[1]
+
+
+def _moves(notion: Notion, weight: float, share: float) -> tuple[float, float]:
+    """Return how far outcomes that are not known yet can move each side, if good instead of bad."""
+    if notion == "qualification":
+        return 0.0, weight
+    # Right or wrong: 2 - 1 / p for somebody accepted, between -1 / p and 1.
+    return weight, share
+
+
+def _pair(notion: Notion, lower: "Scored", upper: "Scored") -> tuple[Floats, Floats]:
+    if notion == "qualification":
+        return _mean(lower.total, lower.square, lower.n), _mean(upper.total, upper.square, upper.n)
+    if notion == "accuracy":
+        return _mean(*_accuracy(upper)), _mean(*_accuracy(lower))
+    return _ratio(upper), _ratio(lower)
+
+
+def _mean(total: float, square: float, n: float) -> Floats:
+    raw = np.ones((5, 5))
+    raw[1, :], raw[2, :] = total / n, square / n
+    return raw
+
+
+def _ratio(x: "Scored") -> Floats:
+    raw = np.ones((5, 5))
+    raw[1, 0] = raw[2, 0] = x.positive / x.n
+    raw[0, 1], raw[0, 2], raw[1, 1] = x.total / x.n, x.square / x.n, x.with_positive / x.n
+    return raw
+
+
+class Scored(NamedTuple):
+    """Sums of one of the scores of E[Y], with what it goes together with."""
+
+    n: float
+    accepted: float
+    positive: float
+    total: float
+    """Of the score x."""
+    square: float
+    """Of x^2."""
+    with_positive: float
+    """Of A Y x."""
+    with_accepted: float
+    """Of A x."""
+
+
+def score_moments(sums: Sums, constant: float | None) -> tuple[Scored, Scored]:
+    """Return the sums of the lower and of the upper score of E[Y].
+
+    Args:
+        sums: of one group.
+        constant: predict this for everyone, instead of what the log predicts.
+    """
+    n, a, ay = float(sums.people), float(sums.accepted), float(sums.positive)
+    if constant is None:
+        strong = (sums.score, sums.score_square, sums.score_positive, sums.score_accepted)
+    else:
+        c, w, ww = constant, sums.weight, sums.weight_square
+        wy, wwy = sums.weight_positive, sums.weight_square_positive
+        people, accepted = sums.people - sums.weak, sums.accepted - sums.weak_accepted
+        positive = sums.positive - sums.weak_positive
+        # s = A Y / p + c (1 - A / p), and (A Y)^2 = A Y.
+        strong = (
+            wy + c * (people - w),
+            wwy + 2 * c * (wy - wwy) + c * c * (people - 2 * w + ww),
+            wy + c * (positive - wy),
+            wy + c * (accepted - w),
+        )
+    score, square, with_positive, with_accepted = map(float, strong)
+    seen, hidden = float(sums.weak_positive), float(sums.weak - sums.weak_accepted)
+    lower = Scored(
+        n, a, ay, score + seen, square + seen, with_positive + seen, with_accepted + seen
+    )
+    # A rejected person's label may be 1: it adds to the score where A = 0.
+    return lower, lower._replace(total=lower.total + hidden, square=lower.square + hidden)
+
+
+def _accuracy(x: Scored) -> tuple[float, float, float]:
+    """Return sum, sum of squares and number of 2 A Y + 1 - A - x."""
+    total = 2 * x.positive + x.n - x.accepted - x.total
+    without = x.total - x.with_accepted
+    square = 4 * x.positive + x.n - x.accepted + x.square - 4 * x.with_positive - 2 * without
+    return total, square, x.n

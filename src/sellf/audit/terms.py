@@ -6,7 +6,7 @@ import narwhals as nw
 
 from sellf.audit.columns import Columns
 from sellf.audit.scores import BINS
-from sellf.audit.sums import Sums
+from sellf.audit.sums import Sums, fourth_moment
 
 SCALED = Sums._fields[5:]
 """The sums that depend on propensities and predictions, from `propensity` on."""
@@ -30,10 +30,11 @@ def strata(c: Columns) -> dict[str, Any]:
 def weights(c: Columns, overlap: float) -> dict[str, Any]:
     """Return the terms of `SCALED`, in its order."""
     a, ay, p, f = (nw.col(name) for name in ("accepted", "positive", "p", "f"))
-    zero = nw.lit(0.0)
+    zero, one, pending = nw.lit(0.0), nw.lit(1.0), nw.col("pending")
     known, predicted = c.propensity is not None, c.score is not None
     if not known:
         terms = {"weak": nw.lit(1.0), "weak_accepted": a, "weak_positive": ay}
+        terms["fourth"] = nw.lit(1.0)
         if predicted:
             terms["predicted_rejected"] = (1 - a) * f
         return {name: terms.get(name, zero) for name in SCALED}
@@ -55,6 +56,9 @@ def weights(c: Columns, overlap: float) -> dict[str, Any]:
         "weight_square": where_strong(a / (p * p)),
         "weight_positive": where_strong(ay / p),
         "weight_square_positive": where_strong(ay / (p * p)),
+        "fourth": nw.when(strong).then(fourth_moment(p, f if predicted else None)).otherwise(one),
+        "pending_weight": nw.when(strong).then(pending / p).otherwise(pending),
+        "pending_weight_square": nw.when(strong).then(pending / (p * p)).otherwise(pending),
     }
     if predicted:
         s = f + (ay - a * f) / p

@@ -57,7 +57,10 @@ def _doubts(audit: "Audit") -> list[str]:
     ranges = "; ".join(
         f"L = {doubt.level:g}: {doubt.low:.3f} to {doubt.high:.3f}" for doubt in audit.sensitivity
     )
-    lines = [f"If people who look alike differed in their odds of acceptance by L: {ranges}."]
+    lines = [
+        "If decisions knew something of the outcome that the log does not hold, so that the odds of "
+        f"acceptance were off by a factor of up to L: {ranges}."
+    ]
     if audit.overturned_at is not None:
         large = audit.overturned_at == float("inf")
         lines.append(
@@ -74,8 +77,12 @@ def _periods(audit: "Audit") -> list[str]:
         header,
         *(
             f"{period.name:<12}{period.people:>10,}{period.value:>8.3f}{period.low:>8.3f}"
-            f"{period.high:>8.3f}  {period.verdict:<13}{period.so_far_low:.3f} to "
-            f"{period.so_far_high:.3f}, {period.so_far}"
+            f"{period.high:>8.3f}  {period.verdict:<13}"
+            + (
+                "not judged: the log drifts"
+                if period.so_far is None
+                else f"{period.so_far_low:.3f} to {period.so_far_high:.3f}, {period.so_far}"
+            )
             for period in audit.periods
         ),
     ]

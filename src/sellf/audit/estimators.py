@@ -1,0 +1,262 @@
+"""Which method judges a group, and what it says of one group or of two.
+
+Every method bounds a utility from below and from above, alone or as a difference of two groups, with a
+chance to miss that it is given. `METHODS` says what each promises. Which one is used depends on how
+many people there are, on what the log holds and on the pilot, never on what is then estimated.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import ndtri
+
+from sellf.audit import betting, moments, pilot, shares
+from sellf.audit.scores import Person, by_unit, scores, sides
+from sellf.audit.shares import Share
+from sellf.audit.sums import Sums, sample
+from sellf.fairness.notions import Notion
+
+Kind: TypeAlias = Literal["exact", "moments", "betting", "sums", "normal"]
+
+
+class Method(NamedTuple):
+    """An interval method."""
+
+    words: str
+    finite_sample: bool
+    """Whether what it promises holds at every sample size."""
+
+
+METHODS: dict[Kind, Method] = {
+    "exact": Method("exact binomial (finite-sample)", True),
+    "moments": Method("fixed stakes (finite-sample)", True),
+    "betting": Method("betting (finite-sample)", True),
+    "sums": Method("sums alone (finite-sample)", True),
+    "normal": Method("cross-fitted AIPW, normal (asymptotic)", False),
+}
+ENOUGH: dict[Notion, int] = {"qualification": 3_000, "accuracy": 10_000, "opportunity": 10_000}
+"""Groups with fewer people are bet on row by row."""
+BEARABLE = 0.12
+"""The largest reach of scores for fixed stakes, as a multiple of the root of the number of people."""
+ALWAYS = 200_000
+"""Groups with more people are never bet on row by row."""
+TOGETHER = 50_000
+"""Up to so many people are bet on together with a group that is bet on row by row."""
+ORDERS = ((3_000, 8), (20_000, 4))
+"""How many orders are averaged, for groups up to a size; 2 for larger ones."""
+
+
+@dataclass
+class Group:
+    """One group's part of the evidence, with what the methods make of it."""
+
+    total: Sums
+    """Over all strata."""
+    person: Person | None
+    """Its rows, those of one person one after the other; None if only sums are known."""
+    seed: tuple[int, ...]
+    """Of the pilot and of the orders."""
+    overlap: float
+    known: bool
+    """Whether the log says the chance of acceptance."""
+    trusted: bool
+    """Whether outcomes of the rejected are known."""
+    estimated: bool
+    """Whether the chance of acceptance was estimated."""
+    predicted: bool
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def people(self) -> int:
+        """How many people there are."""
+        return int(self.total.people) if self.person is None else self.person.units
+
+    def kind(self, notion: Notion) -> Kind:
+        """Return the method that judges this group."""
+        one_row = self.person is None or self.person.unit is None
+        if one_row and (notion == "demographic" or self.trusted or not (self.known or self.estimated)):
+            return "exact"
+        if self.estimated and notion != "demographic":
+            return "normal"
+        if self.person is None:
+            return "sums"
+        few = ENOUGH.get(notion, 3_000)
+        if self.people < few:
+            return "betting"
+        far = BEARABLE * self.people**0.5
+        return "moments" if self.people > ALWAYS or self.prepared.reach <= far else "betting"
+
+    @property
+    def prepared(self) -> pilot.Prepared:
+        """The rows with what the pilot says."""
+        if "pilot" not in self._made:
+            if self.person is None:
+                raise ValueError("a pilot needs rows")
+            rng = np.random.default_rng([*self.seed, 0])
+            self._made["pilot"] = pilot.prepare(self.person, self.overlap, rng)
+        return self._made["pilot"]
+
+    def shares(self, notion: Notion) -> tuple[Share, Share]:
+        """Return the shares that bound the utility from below and from above."""
+        if notion not in self._made:
+            self._made[notion] = count_shares(notion, self.total, self.trusted)
+        return self._made[notion]
+
+    def samples(self, notion: Notion) -> tuple[moments.Sample, moments.Sample]:
+        """Return the moments that bound the utility from below and from above."""
+        key = ("samples", notion)
+        if key not in self._made:
+            if self.estimated:
+                self._made[key] = self._plain(notion)
+            elif self.person is None:
+                self._made[key] = sample(notion, self.total, self.overlap, self.predicted)
+            else:
+                self._made[key] = self.prepared.samples(notion)
+        return self._made[key]
+
+    def _plain(self, notion: Notion) -> tuple[moments.Sample, moments.Sample]:
+        """Return the moments of all rows, nothing cut: for the normal interval."""
+        person = self.person
+        if person is None or person.prediction is None:
+            raise ValueError("estimated propensities come with predictions and rows")
+        far = 1 / self.overlap
+        found = sides(notion, person, scores(person, self.overlap, person.prediction, far, far))
+        made = [
+            moments.Sample(float(person.units), moments.means(side), (0.0, 1.0), side.whole is None)
+            for side in (by_unit(side, person.unit) for side in found)
+        ]
+        return made[0], made[1]
+
+    def games(self, notion: Notion, alpha: float) -> betting.Games:
+        """Return the games of all orders."""
+        key = ("games", notion, round(float(np.log(alpha))))
+        if key not in self._made:
+            # Those whom a pilot may have looked at are not bet on again.
+            person = self.prepared.rest if self.people >= min(ENOUGH.values()) else self.person
+            if person is None:
+                raise ValueError("betting needs rows")
+            order = self._orders(person.units)
+            how = {"alpha": float(np.exp(key[2])), "overlap": self.overlap}
+            self._made[key] = betting.games(notion, person, order, **how)
+        return self._made[key]
+
+    def _orders(self, people: int) -> Any:
+        key = ("orders", people)
+        if key not in self._made:
+            count = next((count for most, count in ORDERS if people <= most), 2)
+            rng = np.random.default_rng([*self.seed, 1])
+            self._made[key] = betting.orders(people, count, rng)
+        return self._made[key]
+
+
+def interval(notion: Notion, group: Group, alpha: float) -> tuple[float, float]:
+    """Return both ends of a group's utility; together they miss with probability alpha at most."""
+    low, high = lower(notion, group, alpha / 2), upper(notion, group, alpha / 2)
+    # Ends that crossed happen with probability alpha at most; then nothing is claimed.
+    return (max(low, 0.0), min(high, 1.0)) if low <= high else (0.0, 1.0)
+
+
+def lower(notion: Notion, group: Group, alpha: float, kind: Kind | None = None) -> float:
+    """Return a number that the utility is below with probability alpha at most."""
+    kind = kind or group.kind(notion)
+    if kind == "exact":
+        return shares.lower(group.shares(notion)[0], alpha)
+    if group.people < 2:
+        return 0.0
+    if kind == "betting":
+        return betting.lower(group.games(notion, alpha).low, alpha)
+    side = group.samples(notion)[0]
+    if kind == "normal":
+        return side.value - _quantile(alpha) * _error(side)
+    return moments.lower(side, alpha)
+
+
+def upper(notion: Notion, group: Group, alpha: float, kind: Kind | None = None) -> float:
+    """Return a number that the utility is above with probability alpha at most."""
+    kind = kind or group.kind(notion)
+    if kind == "exact":
+        return shares.upper(group.shares(notion)[1], alpha)
+    if group.people < 2:
+        return 1.0
+    if kind == "betting":
+        return 1 - betting.lower(group.games(notion, alpha).high, alpha)
+    side = group.samples(notion)[1]
+    if kind == "normal":
+        return side.value + _quantile(alpha) * _error(side)
+    return moments.upper(side, alpha)
+
+
+def lower_difference(notion: Notion, first: Group, second: Group, alpha: float) -> float:
+    """Return a number that first minus second is below with probability alpha at most."""
+    kinds = {first.kind(notion), second.kind(notion)}
+    if min(first.people, second.people) < 2 and kinds != {"exact"}:
+        return -1.0
+    if kinds == {"betting", "moments"} and max(first.people, second.people) <= TOGETHER:
+        kinds = {"betting"}
+    if len(kinds) > 1:
+        # The larger group's end is near its estimate anyway, and gets the smaller part.
+        share = min(max(second.people / (first.people + second.people), 0.05), 0.95)
+        return lower(notion, first, share * alpha) - upper(notion, second, (1 - share) * alpha)
+    kind = next(iter(kinds))
+    if kind == "exact":
+        return shares.lower_difference(first.shares(notion)[0], second.shares(notion)[1], alpha)
+    if kind == "betting":
+        return _bet(notion, first, second, alpha)
+    one, two = first.samples(notion)[0], second.samples(notion)[1]
+    if kind == "normal":
+        return one.value - two.value - _quantile(alpha) * float(np.hypot(_error(one), _error(two)))
+    return moments.lower_difference(one, two, alpha)
+
+
+def _bet(notion: Notion, first: Group, second: Group, alpha: float) -> float:
+    each = betting.BOX_SHARE * alpha / 4
+    ranges = [
+        tuple(max(0.0, min(1.0, end(notion, group, each, "betting"))) for end in (lower, upper))
+        for group in (first, second)
+    ]
+    if any(low > high for low, high in ranges):
+        return -1.0
+    rest = (1 - betting.BOX_SHARE) * alpha
+    one, two = (group.games(notion, rest) for group in (first, second))
+    # Both need as many orders.
+    count = min(len(one.low.part), len(two.high.part))
+    games = [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
+    return betting.lower_difference(*games, *ranges, rest)  # pyright: ignore[reportArgumentType]
+
+
+def _quantile(alpha: float) -> float:
+    return float(-ndtri(alpha))
+
+
+def _error(side: moments.Sample) -> float:
+    """Return the standard error of the estimate."""
+    level = float(side.raw[0, 1])
+    if level <= 0:
+        return 1.0
+    variance = moments.central(side.raw, 0.0 if side.mean else side.value)[0]
+    return float((variance / (side.n - 1)) ** 0.5 / level)
+
+
+def count_shares(notion: Notion, total: Sums, trusted: bool) -> tuple[Share, Share]:
+    """Return the shares that bound a utility, where every value is 0 or 1.
+
+    A rejected person's outcome is known if it is trusted and may be either else; an accepted person's
+    that is not known yet may be either. For opportunity people without a good outcome do not count, so
+    the least share leaves the latter out, and the largest counts them as accepted and good.
+    """
+    n, a, good, pending = (
+        float(x) for x in (total.people, total.accepted, total.positive, total.pending)
+    )
+    rejected_good = float(total.rejected_positive) if trusted else 0.0
+    hidden = 0.0 if trusted else n - a
+    if notion == "demographic":
+        return Share(a, n), Share(a, n)
+    if notion == "qualification":
+        least = good + rejected_good
+        return Share(least, n), Share(least + pending + hidden, n)
+    if notion == "accuracy":
+        least = good + (n - a - rejected_good if trusted else 0.0)
+        return Share(least, n), Share(least + pending + hidden, n)
+    low = Share(good, good + rejected_good + hidden)
+    return low, Share(good + pending, good + pending + rejected_good)

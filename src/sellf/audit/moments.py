@@ -1,0 +1,272 @@
+"""Intervals from moments: one pass over a group's rows, in any order.
+
+A utility is u = E[part] / E[whole], so E[part - u whole] = 0. The sample's mean of that is a sum of
+independent terms, and `capital.radius` says how far it can be from 0; for groups of which only sums
+are known, `tails.radius` does. For a mean `whole` is 1, and the interval of a difference follows at
+once. For a ratio, with r its estimate, W the sample's mean of `whole` and any weights c,
+
+    c1 W1 (r1 - u1) - c0 W0 (r0 - u0)
+
+is such a sum. It bounds u1 - u0 where u0 is known, and u0 is in an interval of its own, which has a small
+part of alpha. With c near 1 / W it matters little where; so c comes from the pilot. Where only sums are
+known there is none: c = 1 / w, the unknown inverse of the mean, and how far W / w is from 1 is bounded.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.audit import capital, tails
+from sellf.audit.scores import Floats, Side
+
+BOX = 0.015
+"""The part of alpha for each of eight ends of boxes."""
+CANDIDATES = np.linspace(0.0, 1.0, 21)
+POWERS = [(i, j) for i in range(5) for j in range(5) if 0 < i + j <= 4]
+
+
+class Sample(NamedTuple):
+    """What is needed of one side's values."""
+
+    n: float
+    raw: NDArray[np.float64]
+    """raw[i, j] is the mean of part^i whole^j."""
+    reach: tuple[float, float]
+    """The least and the largest value of `whole`, or of `part` if that is a mean; fixed before these
+    rows were seen."""
+    mean: bool
+    """Whether `whole` is 1."""
+    pilot: NDArray[np.float64] | None = None
+    """The same means of other rows, which stakes are fitted to; None where only sums are known."""
+    cubes: Floats | None = None
+    """What bounds E|part - u whole|^3 given the features, on average, for u on `CANDIDATES`."""
+    fourth: float = 0.0
+    """For sums: a bound on the true fourth moment."""
+    shift: float = 0.0
+    """For sums: how far a prediction made from the same rows can have moved the mean."""
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return float(self.raw[1, 0] / self.raw[0, 1]) if self.raw[0, 1] > 0 else 0.5
+
+    def term(self, u: float, scale: float) -> capital.Term | tails.Term:
+        """Return the sum of part - u whole less its mean, times `scale`."""
+        variance, third, fourth = central(self.raw, u)
+        if self.pilot is None:
+            return tails.Term(scale, self.n, variance, self.fourth, self.largest(u), bounded=True)
+        guess = (central(self.pilot, u)[0] + 0.1 / self.n**0.5) ** 0.5
+        about = self.value if self.mean else u
+        cube = float("inf") if self.cubes is None else _between(self.cubes, about)
+        return capital.Term(scale, self.n, variance, third, fourth, self.largest(u), guess, cube)
+
+    def largest(self, u: float) -> float:
+        """Return the most that part - u whole can differ from its mean if u is the utility.
+
+        A ratio's mean is 0. Where `part` is 1, `whole` is 1 or more, but for outcomes that are not
+        known yet and 1 in the lower bound; so part - u whole is within 1 or u times the reach.
+        """
+        if self.mean:
+            return max(self.reach[1], 1 - self.reach[0], 1.0)
+        return max(1.0, u * max(self.reach[1], -self.reach[0], 1.0))
+
+
+def _between(values: Floats, u: float) -> float:
+    """Return a bound on a convex function of u, from its values on `CANDIDATES`."""
+    place = min(max(u, 0.0), 1.0) * (len(CANDIDATES) - 1)
+    return float(max(values[int(np.floor(place))], values[int(np.ceil(place))]))
+
+
+def central(raw: NDArray[np.float64], u: float) -> tuple[float, float, float]:
+    """Return the second, third and fourth central moments of part - u whole."""
+    m1 = raw[1, 0] - u * raw[0, 1]
+    m2 = raw[2, 0] - 2 * u * raw[1, 1] + u * u * raw[0, 2]
+    m3 = raw[3, 0] - 3 * u * raw[2, 1] + 3 * u**2 * raw[1, 2] - u**3 * raw[0, 3]
+    m4 = raw[4, 0] - 4 * u * raw[3, 1] + 6 * u**2 * raw[2, 2] - 4 * u**3 * raw[1, 3]
+    m4 = m4 + u**4 * raw[0, 4]
+    variance = max(float(m2 - m1 * m1), 0.0)
+    third = float(m3 - 3 * m1 * m2 + 2 * m1**3)
+    fourth = float(m4 - 4 * m1 * m3 + 6 * m1**2 * m2 - 3 * m1**4)
+    return variance, third, max(fourth, variance**2)
+
+
+def means(side: Side, weights: Floats | None = None) -> NDArray[np.float64]:
+    """Return the means of part^i whole^j, up to the fourth power."""
+    raw = np.ones((5, 5))
+    if weights is not None:
+        for i, j in POWERS:
+            whole = 1.0 if side.whole is None else side.whole**j
+            raw[i, j] = float((weights * side.part**i * whole).sum() / weights.sum())
+        return raw
+    part = _powers(side.part)
+    whole = None if side.whole is None else _powers(side.whole)
+    for i, j in POWERS:
+        if whole is None:
+            raw[i, j] = part[i].mean() if j == 0 else raw[i, 0]
+        else:
+            raw[i, j] = float(np.dot(part[i], whole[j])) / len(part[0])
+    return raw
+
+
+def _powers(values: Floats) -> list[Floats]:
+    square = values * values
+    return [np.ones(len(values)), values, square, square * values, square * square]
+
+
+def _radius(terms: Sequence[capital.Term | tails.Term], alpha: float) -> float:
+    if all(isinstance(term, capital.Term) for term in terms):
+        return capital.radius(terms, alpha)  # pyright: ignore[reportArgumentType]
+    return tails.radius(terms, alpha)  # pyright: ignore[reportArgumentType]
+
+
+def lower(side: Sample, alpha: float) -> float:
+    """Return a number that the side's E[part] / E[whole] is below with probability alpha."""
+    if side.mean:
+        return float(side.raw[1, 0]) - side.shift - _radius([side.term(0.0, 1 / side.n)], alpha)
+    return _ratio(side, alpha, 1)
+
+
+def upper(side: Sample, alpha: float) -> float:
+    """Return a number that the side's E[part] / E[whole] is above with probability alpha."""
+    if side.mean:
+        return float(side.raw[1, 0]) + side.shift + _radius([side.term(0.0, 1 / side.n)], alpha)
+    return _ratio(side, alpha, -1)
+
+
+def _ratio(side: Sample, alpha: float, sign: int) -> float:
+    """Return the end of a ratio: the nearest candidate that is not ruled out.
+
+    Every candidate beyond it must be ruled out too; some of them are tried, since the radius is not
+    the same for all.
+    """
+    far = 0.0 if sign > 0 else 1.0
+
+    def ruled_out(u: float) -> bool:
+        mean = sign * (side.raw[1, 0] - u * side.raw[0, 1])
+        return bool(mean > _radius([side.term(u, 1 / side.n)], alpha) + side.shift)
+
+    if not ruled_out(far):
+        return far
+    out, within = far, min(max(side.value, 0.0), 1.0)
+    out = _bisect(ruled_out, out, within)
+    tried = [far + (out - far) * share for share in (0.25, 0.5, 0.75, 0.9)]
+    return out if all(ruled_out(u) for u in tried) else far
+
+
+def _bisect(ruled_out: Callable[[float], bool], out: float, within: float) -> float:
+    """Return a candidate that is ruled out, near one that is not."""
+    value = within
+    for _ in range(40):
+        middle = (out + within) / 2
+        if ruled_out(middle):
+            out = middle
+        else:
+            within = middle
+        if abs(within - out) < 2e-3 * abs(value - within) + 1e-9:
+            break
+    return out
+
+
+def lower_difference(first: Sample, second: Sample, alpha: float) -> float:
+    """Return a number that first minus second is below with probability alpha at most."""
+    if (first.pilot is None) != (second.pilot is None):
+        return lower(first, alpha / 2) - upper(second, alpha / 2)
+    if first.mean:
+        terms = [side.term(0.0, 1 / side.n) for side in (first, second)]
+        difference = float(first.raw[1, 0] - second.raw[1, 0])
+        return difference - first.shift - second.shift - _radius(terms, alpha)
+    return _lower_ratios(first, second, alpha)
+
+
+class _Box(NamedTuple):
+    """Where a ratio and the mean of its denominator are."""
+
+    low: float
+    high: float
+    level: float
+    """How far W / w can be from 1."""
+
+    def off(self, value: float) -> float:
+        return max(value - self.low, self.high - value, 0.0)
+
+
+def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
+    if first.pilot is None or second.pilot is None:
+        return _lower_ratios_from_sums(first, second, alpha)
+    both = (first, second)
+    ends = [(_ratio(side, BOX * alpha, 1), _ratio(side, BOX * alpha, -1)) for side in both]
+    apart = ends[0][0] - ends[1][1]
+    # Any weights fixed beforehand will do; the inverse of the level balances the two groups.
+    weights = [1 / max(_level(side), 0.01) for side in both]
+    terms = [
+        _worst(side, end, weight / side.n)
+        for side, end, weight in zip(both, ends, weights, strict=True)
+    ]
+    q = _radius(terms, (1 - 4 * BOX) * alpha)
+    slope = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
+    if slope[0] <= 0:
+        return apart
+    # q bounds slope1 (r1 - u1) - slope0 (r0 - u0), which is linear in u0: an end of its range is worst.
+    within = min(
+        first.value - u - (q + slope[1] * (second.value - u)) / slope[0] for u in ends[1]
+    )
+    return max(apart, within)
+
+
+def _level(side: Sample) -> float:
+    """Return a guess of E[whole], the better known the more people were in the pilot."""
+    pilot = side.pilot
+    return 0.5 if pilot is None else float(pilot[0, 1])
+
+
+def _lower_ratios_from_sums(first: Sample, second: Sample, alpha: float) -> float:
+    both = (first, second)
+    boxes = [_box(side, BOX * alpha) for side in both]
+    apart = boxes[0].low - boxes[1].high
+    level = max(box.level for box in boxes)
+    if level > 0.5:
+        return apart
+    terms = [
+        _worst(side, (box.low, box.high), (1 + box.level) / (side.n * float(side.raw[0, 1])))
+        for side, box in zip(both, boxes, strict=True)
+    ]
+    q = _radius(terms, (1 - 8 * BOX) * alpha)
+    product = 0.0
+    for side, box in zip(both, boxes, strict=True):
+        q += side.shift * (1 + box.level) / side.raw[0, 1]
+        product += box.level * box.off(side.value)
+    # If the two errors have opposite signs, their products add a part of q, else what they can be.
+    within = first.value - second.value - max(q / (1 - level), q + product)
+    return max(apart, float(within))
+
+
+def _box(side: Sample, alpha: float) -> _Box:
+    """Return where the ratio and the level are; each end fails with probability alpha."""
+    low, high = _ratio(side, alpha, 1), _ratio(side, alpha, -1)
+    # The denominator alone: as if `part` were it.
+    denominator = np.ones((5, 5))
+    denominator[1:, :] = side.raw[0, 1:, None]
+    alone = side._replace(raw=denominator, mean=True)
+    q = _radius([alone.term(0.0, 1 / side.n)], alpha) + side.shift
+    mean = float(side.raw[0, 1])
+    return _Box(low, high, q / (mean - q) if mean > 2 * q else 1.0)
+
+
+def _worst(side: Sample, ends: tuple[float, float], scale: float) -> capital.Term | tails.Term:
+    """Return the term of a ratio for every candidate between two.
+
+    Variance and fourth moment are convex in the candidate, so they are largest at an end.
+    """
+    terms = [side.term(u, scale) for u in ends]
+    worst = max(terms, key=lambda term: term.variance)
+    worst = worst._replace(
+        fourth=max(term.fourth for term in terms), reach=max(term.reach for term in terms)
+    )
+    if isinstance(worst, tails.Term):
+        return worst
+    # The third moment is a cubic in the candidate; its least value counts.
+    third = min(central(side.raw, float(u))[1] for u in np.linspace(*ends, 9))
+    cube = max(term.cube for term in terms if isinstance(term, capital.Term))
+    return worst._replace(third=third, cube=cube)

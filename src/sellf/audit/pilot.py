@@ -1,0 +1,164 @@
+"""A look at a few people beforehand: how far scores may reach, how they spread, what to predict.
+
+What is chosen from these people is fixed for all others, and they themselves are then left out. So the
+scores of the others are independent, and what `moments` must know before seeing them is known.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.audit.moments import CANDIDATES, Sample, means
+from sellf.audit.scores import BINS, Floats, Person, Side, by_unit, scores, sides
+from sellf.fairness.notions import Notion
+
+PILOT = 50
+"""At least so many people are looked at,"""
+PILOT_SHARE = 0.01
+"""and at least this share of a group."""
+CUBES_ROWS = 30_000
+"""For more rows than this nothing is gained by bounding third moments."""
+PRIOR = 300
+"""What is predicted counts as much as what so many people show."""
+ROOM = 1.05
+"""How far scores may reach, as a multiple of the largest reach in the pilot."""
+
+
+class Prepared(NamedTuple):
+    """A group's rows, ready for intervals from moments."""
+
+    pilot: Person
+    rest: Person
+    by_bin: Floats
+    """What to predict in each tenth of the propensity, if the log has no score."""
+    reach: float
+    overlap: float
+
+    def samples(self, notion: Notion) -> tuple[Sample, Sample]:
+        """Return what bounds a notion's utility from below and from above."""
+        rest = self._sides(notion, self.rest)
+        units = float(self.rest.units)
+        found = [
+            Sample(units, means(side), reach, side.whole is None, guess, cubes)
+            for side, guess, reach, cubes in zip(
+                rest, self._guess(notion), self._reaches(notion), self._cubes(notion), strict=True
+            )
+        ]
+        return found[0], found[1]
+
+    def _reaches(self, notion: Notion) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the least and the largest value of each side, as its scores were cut."""
+        k = self.reach
+        if k < 1 or notion == "demographic":
+            return (0.0, 1.0), (0.0, 1.0)
+        if notion == "accuracy":
+            return (1 - k, max(1.0, k - 1)), (min(0.0, 2 - k), max(1.0, k))
+        low, high = (-k, k), (1 - k, 1 + k)
+        # A ratio is bounded from below with the denominator from above.
+        return (low, high) if notion == "qualification" else (high, low)
+
+    def _cases(self, notion: Notion, person: Person) -> list[tuple[Side, Side]]:
+        """Return the values that rows would have if rejected, accepted and good, or bad."""
+        none, one = np.zeros(len(person.accepted)), np.ones(len(person.accepted))
+        return [
+            self._sides(notion, person._replace(accepted=a, positive=y, pending=None))
+            for a, y in ((none, none), (one, one), (one, none))
+        ]
+
+    def _guess(self, notion: Notion) -> list[NDArray[np.float64]]:
+        """Return the means to fit stakes to: partly as seen in the pilot, partly as predicted.
+
+        What is seen of few people is noisy where chances are small; what is predicted is not.
+        """
+        few = self.pilot
+        seen = [means(side) for side in self._sides(notion, few)]
+        if few.unit is not None or few.propensity is None or self.reach < 1:
+            return seen
+        p, f = few.propensity, predictions(few, self.by_bin)
+        cases = self._cases(notion, few)
+        weights = np.concatenate([1 - p, p * f, p * (1 - f)])
+        for k in (0, 1):
+            whole = cases[0][k].whole
+            joined = Side(
+                np.concatenate([case[k].part for case in cases]),
+                None if whole is None else np.concatenate([case[k].whole for case in cases]),
+            )
+            trust = len(p) / (len(p) + PRIOR)
+            seen[k] = trust * seen[k] + (1 - trust) * means(joined, weights)
+        return seen
+
+    def _cubes(self, notion: Notion) -> list[Floats | None]:
+        """Return what bounds E|part - u whole|^3 given the features, on average, for all u."""
+        rest = self.rest
+        if rest.unit is not None or rest.propensity is None or rest.pending is not None:
+            return [None, None]
+        if self.reach < 1 or len(rest.accepted) > CUBES_ROWS:
+            return [None, None]
+        cases = self._cases(notion, rest)
+        p, strong = rest.propensity, rest.propensity >= self.overlap
+        found = []
+        for k in (0, 1):
+            rows = []
+            for u in CANDIDATES:
+                sizes = [
+                    np.abs(side.part - u * (1.0 if side.whole is None else side.whole)) ** 3
+                    for side in (case[k] for case in cases)
+                ]
+                bound = (1 - p) * sizes[0] + p * np.maximum(sizes[1], sizes[2])
+                rows.append(float(np.where(strong, bound, 1.0).mean()))
+            found.append(np.array(rows))
+        return found
+
+    def _sides(self, notion: Notion, person: Person) -> tuple[Side, Side]:
+        k = self.reach
+        guess = predictions(person, self.by_bin)
+        found = sides(notion, person, scores(person, self.overlap, guess, k, k, clip=k >= 1))
+        return by_unit(found.low, person.unit), by_unit(found.high, person.unit)
+
+
+def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepared:
+    """Return a group's rows, with what a random pilot of them says.
+
+    Args:
+        person: the rows of one group; those of one person follow each other.
+        overlap: the smallest propensity that is weighted by.
+        rng: chooses the pilot.
+    """
+    people = person.units
+    size = max(PILOT, int(PILOT_SHARE * people))
+    chosen = np.zeros(people, dtype=bool)
+    chosen[rng.choice(people, size, replace=False)] = True
+    if person.unit is not None:
+        chosen = chosen[np.unique(person.unit, return_inverse=True)[1]]
+    few, rest = person.take(np.flatnonzero(chosen)), person.take(np.flatnonzero(~chosen))
+    if person.propensity is None or person.rejected_positive is not None:
+        return Prepared(few, rest, np.zeros(BINS), 0.0, overlap)
+    by_bin = _by_bin(few, overlap)
+    guess = predictions(few, by_bin)
+    p = np.where(few.propensity >= overlap, few.propensity, 1.0)  # pyright: ignore
+    largest = float((np.maximum(guess, 1 - guess) * (1 - p) / p).max(initial=0.0))
+    return Prepared(few, rest, by_bin, max(1.0, ROOM * largest), overlap)
+
+
+def predictions(person: Person, by_bin: Floats) -> Floats:
+    """Return what is predicted for each row."""
+    if person.prediction is not None:
+        return person.prediction
+    if person.propensity is None:
+        return np.zeros(len(person.accepted))
+    return by_bin[np.minimum((person.propensity * BINS).astype(np.intp), BINS - 1)]
+
+
+def _by_bin(few: Person, overlap: float) -> Floats:
+    """Return the share of good outcomes by tenth of the propensity, drawn to the overall share."""
+    p = few.propensity
+    if p is None:
+        return np.full(BINS, 0.5)
+    known = few.accepted if few.pending is None else few.accepted - few.pending
+    known = np.where(p >= overlap, known, 0.0)
+    bins = np.minimum((p * BINS).astype(np.intp), BINS - 1)
+    seen = np.bincount(bins, known, BINS)
+    good = np.bincount(bins, known * few.positive, BINS)
+    overall = (good.sum() + 0.5) / (seen.sum() + 1)
+    return (good + 4 * overall) / (seen + 4)
