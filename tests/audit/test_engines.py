@@ -118,6 +118,19 @@ def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
     _, sums, starts = lazy(frame, dated).sums_by(0.01, "1q")
     assert [str(start) for start in starts] == ["2025-01-01", "2025-04-01"]
     assert [part.people.sum() for part in sums] == [1800, 200]
+    dotted = frame.withColumnRenamed("race", "applicant.race")
+    with pytest.raises(InputError, match="rename it with withColumnRenamed"):
+        sellf.audit(dotted, **{**COLUMNS, "group": "applicant.race"})
+    spelled = FRAME.assign(
+        race=np.where(np.arange(2000) % 3 == 0, FRAME["race"] + " ", FRAME["race"])
+    )
+    spelled["approved"] = np.where(FRAME["approved"] == 1, "yes", " no")
+    frame = spark.createDataFrame(spelled)
+    words = Columns(("race",), "approved", "repaid", "p", "score", accepted_value="yes")
+    names, theirs = lazy(frame, words).sums(0.01)
+    assert names == ["a", "b"]
+    assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
+    assert lazy(frame, words).of_groups(["a"]).collect().shape[0] == (LOG["race"] == "a").sum()
 
 
 def test_a_long_log_is_judged_by_sums_and_its_small_groups_by_rows(monkeypatch):

@@ -125,6 +125,14 @@ def test_a_missing_date_is_refused_and_a_group_without_old_decisions_is_named(li
         assert read_back(found).waiting == found.waiting
 
 
+def test_old_decisions_without_any_outcome_are_refused_but_for_demographic_parity(limit):
+    frame = FRAME.assign(repaid=FRAME["repaid"].where(~OLD))
+    for log in logs(frame).values():
+        with pytest.raises(InputError, match="'repaid' is missing for everyone who was accepted"):
+            sellf.audit(log, **HOW)
+        assert sellf.audit(log, **HOW, notion="demographic").waiting is None
+
+
 def read_back(audit):
     from sellf.audit.saved import _audit
 

@@ -13,7 +13,7 @@ from sellf.audit.evidence import Evidence
 from sellf.audit.lazy import LazyLog
 from sellf.audit.periods import dates
 from sellf.audit.result import Waiting
-from sellf.audit.rows import Rows, accepted_only, nothing_mature, one_group
+from sellf.audit.rows import Rows, accepted_only, missing_message, nothing_mature, one_group
 from sellf.audit.verdict import say
 from sellf.errors import InputError
 
@@ -112,6 +112,8 @@ def matured(source: Rows | LazyLog, columns: Columns, cutoff: str | None) -> Row
         raise InputError(nothing_mature(str(columns.decided_on), cutoff))
     if part.person.accepted.all():
         raise InputError(accepted_only(columns, len(part.codes)))
+    if part.pending and part.pending == part.person.accepted.sum():
+        raise InputError(missing_message(str(columns.outcome), part.pending))
     if len(part.names) < 2:
         raise InputError(one_group(columns, part.names))
     return part

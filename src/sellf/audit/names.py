@@ -24,7 +24,7 @@ TRUTHS = {"true": 1, "false": 0}
 
 
 def is_missing(values: Values) -> NDArray[np.bool_]:
-    """Return which values are None, NaN, NaT or words without a letter."""
+    """Return which values are None, NaN, NaT or blank words."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind in "mM":
@@ -37,7 +37,7 @@ def is_missing(values: Values) -> NDArray[np.bool_]:
 
 
 def missing(item: Any) -> bool:
-    """Return whether one value is None, NaN, NaT or a word without a letter."""
+    """Return whether one value is None, NaN, NaT or a blank word."""
     if item is None or (isinstance(item, str) and not item.strip()):
         return True
     try:

@@ -95,6 +95,13 @@ def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     import narwhals as nw
 
     check_names(columns, frame.collect_schema().names())
+    if frame.implementation.is_spark_like():
+        for name, option in columns.named().items():
+            if "." in name or "`" in name:
+                raise InputError(
+                    f"{option} is {name!r}, and Spark takes a dot in a name for a field of a "
+                    "column: rename it with withColumnRenamed before the audit."
+                )
     count = int(collect(frame.select(nw.len())).item())
     if count == 0:
         raise InputError("the log has no rows: there is nobody to audit.")

@@ -40,11 +40,10 @@ def show(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
-    for option, path in outputs.items():
-        _check_not_read(option, path, log)
     if save is not None:
         _save(save, example)
     if html is not None:
+        _check_not_read(html, log)
         report.check()
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)
@@ -73,11 +72,11 @@ def _check_output(option: str, path: Path) -> None:
         )
 
 
-def _check_not_read(option: str, path: Path, log: str | None) -> None:
+def _check_not_read(path: Path, log: str | None) -> None:
     """Refuse to write over the log."""
     if log is not None and any(_same_file(path, source) for source in named_files(log)):
         raise InputError(
-            f"--{option} {path} is the log that is read, and would be lost: name another file."
+            f"--html {path} is the log that is read, and would be lost: name another file."
         )
 
 
