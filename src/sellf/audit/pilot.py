@@ -21,6 +21,8 @@ CUBES_ROWS = 30_000
 """For more rows than this nothing is gained by bounding third moments."""
 PRIOR = 300
 """What is predicted counts as much as what so many people show."""
+LEAST = 0.1
+"""Scores may reach so far whatever the pilot says."""
 ROOM = 1.05
 """How far scores may reach, as a multiple of the largest reach in the pilot."""
 
@@ -50,13 +52,14 @@ class Prepared(NamedTuple):
     def _reaches(self, notion: Notion) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return the least and the largest value of each side, as its scores were cut."""
         k = self.reach
-        if k < 1 or notion == "demographic":
+        if not k or notion == "demographic":
             return (0.0, 1.0), (0.0, 1.0)
         if notion == "accuracy":
-            return (1 - k, max(1.0, k - 1)), (min(0.0, 2 - k), max(1.0, k))
-        low, high = (-k, k), (1 - k, 1 + k)
-        # A ratio is bounded from below with the denominator from above.
-        return (low, high) if notion == "qualification" else (high, low)
+            both = (1 - k, max(1.0, k))
+        else:
+            # A ratio's numerator is 1 where its denominator is 1 or more.
+            both = (-k, 1 + k) if notion == "qualification" else (-k, max(k, 1.0))
+        return both, both
 
     def _cases(self, notion: Notion, person: Person) -> list[tuple[Side, Side]]:
         """Return the values that rows would have if rejected, accepted and good, or bad."""
@@ -73,7 +76,7 @@ class Prepared(NamedTuple):
         """
         few = self.pilot
         seen = [means(side) for side in self._sides(notion, few)]
-        if few.unit is not None or few.propensity is None or self.reach < 1:
+        if few.unit is not None or few.propensity is None or not self.reach:
             return seen
         p, f = few.propensity, predictions(few, self.by_bin)
         cases = self._cases(notion, few)
@@ -93,7 +96,7 @@ class Prepared(NamedTuple):
         rest = self.rest
         if rest.unit is not None or rest.propensity is None or rest.pending is not None:
             return [None, None]
-        if self.reach < 1 or len(rest.accepted) > CUBES_ROWS:
+        if not self.reach or len(rest.accepted) > CUBES_ROWS:
             return [None, None]
         cases = self._cases(notion, rest)
         p, strong = rest.propensity, rest.propensity >= self.overlap
@@ -113,7 +116,7 @@ class Prepared(NamedTuple):
     def _sides(self, notion: Notion, person: Person) -> tuple[Side, Side]:
         k = self.reach
         guess = predictions(person, self.by_bin)
-        found = sides(notion, person, scores(person, self.overlap, guess, k, k, clip=k >= 1))
+        found = sides(notion, person, scores(person, self.overlap, guess, k, k, clip=True))
         return by_unit(found.low, person.unit), by_unit(found.high, person.unit)
 
 
@@ -138,7 +141,7 @@ def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepare
     guess = predictions(few, by_bin)
     p = np.where(few.propensity >= overlap, few.propensity, 1.0)  # pyright: ignore
     largest = float((np.maximum(guess, 1 - guess) * (1 - p) / p).max(initial=0.0))
-    return Prepared(few, rest, by_bin, max(1.0, ROOM * largest), overlap)
+    return Prepared(few, rest, by_bin, max(LEAST, ROOM * largest), overlap)
 
 
 def predictions(person: Person, by_bin: Floats) -> Floats:
