@@ -18,8 +18,8 @@ from sellf.audit.sensitivity import LARGEST, LEVELS, shift
 from sellf.audit.verdict import Ends, decide, of_pairs
 from sellf.fairness.notions import Notion, spread
 
-MOST_PAIRS = 5_000
-"""With more pairs of groups than this, the groups' own intervals are all there is."""
+MOST_PAIRS = 66
+"""With more pairs of groups than this, twelve groups', little is gained by judging each."""
 
 
 class Judged(NamedTuple):

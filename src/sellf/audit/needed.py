@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 POWER = 0.8
 """What is promised,"""
-PLANNED = 0.86
+PLANNED = 0.83
 """and what is planned for, since variances are estimates too."""
 SHARES = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 1.0)
 """Of the rejected, to accept at random."""
+WORTH = 50
+"""Waiting for so many applications counts as much as accepting one more person."""
 MOST_ROWS = 20_000_000
 MOST_TIMES = 60.0
 """More people than so many times the log's are not asked for."""
@@ -202,8 +204,8 @@ def _explore(evidence: Evidence, pair: Pair, omega: float, alpha: float) -> Need
         # A label seen with chance q counts 1 / q: at most (1 - q) / (4 q) is what that adds.
         added = pair.weak * pair.slope**2 * (0.25 / share)
         times = _times(pair, pair.variance + added, omega, alpha, 1 / share)
-        cost = times * share * float((pair.weak * pair.people).sum())
         rows = times * float(pair.people.sum())
+        cost = times * share * float((pair.weak * pair.people).sum()) + rows / WORTH
         if times <= MOST_TIMES and rows <= MOST_ROWS and (best is None or cost < best[0]):
             best = (cost, share, times)
     if best is None:
