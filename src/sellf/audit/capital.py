@@ -103,7 +103,7 @@ def _needed(
     second = third = fourth = 0.0
     for scale, n, variance, skew, kurt, reach, *_ in terms:
         unbiased = variance * n / (n - 1)
-        off = (2 * unbiased * log / n) ** 0.5 + 7 * reach * log / (3 * (n - 1))
+        off = (2 * unbiased * log / n) ** 0.5 + 14 * reach * log / (3 * (n - 1))
         off = min(off, reach)
         second += scale**2 * n * (variance + off**2)
         third += scale**3 * n * (skew - 3 * variance * off - off**3)

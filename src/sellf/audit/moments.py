@@ -23,6 +23,8 @@ from sellf.audit.scores import Floats, Side
 
 BOX = 0.015
 """The part of alpha for each of eight ends of boxes."""
+SIGNS = (1, -1)
+"""With which the two groups enter their difference."""
 CANDIDATES = np.linspace(0.0, 1.0, 21)
 POWERS = [(i, j) for i in range(5) for j in range(5) if 0 < i + j <= 4]
 
@@ -52,9 +54,10 @@ class Sample(NamedTuple):
         """The estimate."""
         return float(self.raw[1, 0] / self.raw[0, 1]) if self.raw[0, 1] > 0 else 0.5
 
-    def term(self, u: float, scale: float) -> capital.Term | tails.Term:
-        """Return the sum of part - u whole less its mean, times `scale`."""
+    def term(self, u: float, scale: float, sign: int = 1) -> capital.Term | tails.Term:
+        """Return the sum of part - u whole less its mean, times `scale`, or of the opposite."""
         variance, third, fourth = central(self.raw, u)
+        third = sign * third
         if self.pilot is None:
             return tails.Term(scale, self.n, variance, self.fourth, self.largest(u), bounded=True)
         guess = (central(self.pilot, u)[0] + 0.1 / self.n**0.5) ** 0.5
@@ -131,7 +134,7 @@ def lower(side: Sample, alpha: float) -> float:
 def upper(side: Sample, alpha: float) -> float:
     """Return a number that the side's E[part] / E[whole] is above with probability alpha."""
     if side.mean:
-        return float(side.raw[1, 0]) + side.shift + _radius([side.term(0.0, 1 / side.n)], alpha)
+        return float(side.raw[1, 0]) + side.shift + _radius([side.term(0.0, 1 / side.n, -1)], alpha)
     return _ratio(side, alpha, -1)
 
 
@@ -145,7 +148,7 @@ def _ratio(side: Sample, alpha: float, sign: int) -> float:
 
     def ruled_out(u: float) -> bool:
         mean = sign * (side.raw[1, 0] - u * side.raw[0, 1])
-        return bool(mean > _radius([side.term(u, 1 / side.n)], alpha) + side.shift)
+        return bool(mean > _radius([side.term(u, 1 / side.n, sign)], alpha) + side.shift)
 
     if not ruled_out(far):
         return far
@@ -174,7 +177,7 @@ def lower_difference(first: Sample, second: Sample, alpha: float) -> float:
     if (first.pilot is None) != (second.pilot is None):
         return lower(first, alpha / 2) - upper(second, alpha / 2)
     if first.mean:
-        terms = [side.term(0.0, 1 / side.n) for side in (first, second)]
+        terms = [first.term(0.0, 1 / first.n), second.term(0.0, 1 / second.n, -1)]
         difference = float(first.raw[1, 0] - second.raw[1, 0])
         return difference - first.shift - second.shift - _radius(terms, alpha)
     return _lower_ratios(first, second, alpha)
@@ -201,8 +204,8 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
     # Any weights fixed beforehand will do; the inverse of the level balances the two groups.
     weights = [1 / max(_level(side), 0.01) for side in both]
     terms = [
-        _worst(side, end, weight / side.n)
-        for side, end, weight in zip(both, ends, weights, strict=True)
+        _worst(side, end, weight / side.n, sign)
+        for side, end, weight, sign in zip(both, ends, weights, SIGNS, strict=True)
     ]
     q = _radius(terms, (1 - 4 * BOX) * alpha)
     slope = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
@@ -229,8 +232,8 @@ def _lower_ratios_from_sums(first: Sample, second: Sample, alpha: float) -> floa
     if level > 0.5:
         return apart
     terms = [
-        _worst(side, (box.low, box.high), (1 + box.level) / (side.n * float(side.raw[0, 1])))
-        for side, box in zip(both, boxes, strict=True)
+        _worst(side, (box.low, box.high), (1 + box.level) / (side.n * float(side.raw[0, 1])), sign)
+        for side, box, sign in zip(both, boxes, SIGNS, strict=True)
     ]
     q = _radius(terms, (1 - 8 * BOX) * alpha)
     product = 0.0
@@ -254,7 +257,9 @@ def _box(side: Sample, alpha: float) -> _Box:
     return _Box(low, high, q / (mean - q) if mean > 2 * q else 1.0)
 
 
-def _worst(side: Sample, ends: tuple[float, float], scale: float) -> capital.Term | tails.Term:
+def _worst(
+    side: Sample, ends: tuple[float, float], scale: float, sign: int
+) -> capital.Term | tails.Term:
     """Return the term of a ratio for every candidate between two.
 
     Variance and fourth moment are convex in the candidate, so they are largest at an end.
@@ -267,6 +272,6 @@ def _worst(side: Sample, ends: tuple[float, float], scale: float) -> capital.Ter
     if isinstance(worst, tails.Term):
         return worst
     # The third moment is a cubic in the candidate; its least value counts.
-    third = min(central(side.raw, float(u))[1] for u in np.linspace(*ends, 9))
+    third = min(sign * central(side.raw, float(u))[1] for u in np.linspace(*ends, 9))
     cube = max(term.cube for term in terms if isinstance(term, capital.Term))
     return worst._replace(third=third, cube=cube)

@@ -79,7 +79,7 @@ def spread(terms: Sequence[Term], alpha: float) -> Spread:
     for scale, n, variance, moment, reach, bounded in terms:
         # Where the mean may be (Maurer and Pontil 2009): moments are about it, not the sample's.
         unbiased = variance * n / (n - 1)
-        off = (2 * unbiased * log_each / n) ** 0.5 + 7 * reach * log_each / (3 * (n - 1))
+        off = (2 * unbiased * log_each / n) ** 0.5 + 14 * reach * log_each / (3 * (n - 1))
         off = min(off, reach)
         if not bounded:
             about_mean = (moment**0.25 + off) ** 4
