@@ -121,33 +121,39 @@ def periods(audit: Audit) -> Plot:
     """Return the disparity over time."""
     periods = audit.periods
     places = numbers(range(len(periods)))
-    so_far = [(p.so_far_low + p.so_far_high) / 2 for p in periods]
-    return Plot(
-        title=f"The disparity in {audit.notion} over time",
-        text="Each period by itself, and everything up to its end. Either holds for all periods at "
-        f"once with {1 - audit.delta:.0%} confidence.",
-        x_label="period",
-        y_label="disparity",
-        x_names=[p.name for p in periods],
-        series=[
-            Series(
-                "each period by itself",
-                places,
-                numbers(p.value for p in periods),
-                numbers(p.low for p in periods),
-                numbers(p.high for p in periods),
-                place=0,
-            ),
+    series = [
+        Series(
+            "each period by itself",
+            places,
+            numbers(p.value for p in periods),
+            numbers(p.low for p in periods),
+            numbers(p.high for p in periods),
+            place=0,
+        )
+    ]
+    text = "Each period by itself"
+    if audit.drift is None:
+        text += ", and everything up to its end. Either holds"
+        series.append(
             Series(
                 "everything so far (middle)",
                 places,
-                numbers(so_far),
+                numbers((p.so_far_low + p.so_far_high) / 2 for p in periods),
                 numbers(p.so_far_low for p in periods),
                 numbers(p.so_far_high for p in periods),
                 place=1,
                 style=1,
-            ),
-        ],
+            )
+        )
+    else:
+        text += "; the log drifts, so nothing is said of all periods together. The intervals hold"
+    return Plot(
+        title=f"The disparity in {audit.notion} over time",
+        text=f"{text} for all periods at once with {1 - audit.delta:.0%} confidence.",
+        x_label="period",
+        y_label="disparity",
+        x_names=[p.name for p in periods],
+        series=series,
         references=[Reference(audit.omega, f"tolerated: {audit.omega:g}")],
         y_range=(0.0, None),
         spread="intervals",

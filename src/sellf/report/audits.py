@@ -1,6 +1,7 @@
 """The report of an audit: what a credit-risk officer needs to know of a decision log."""
 
 from collections.abc import Sequence
+from typing import Any
 from math import isnan
 
 from sellf.audit.result import Audit, Audits, Origin
@@ -93,6 +94,11 @@ def answer(audit: Audit) -> str:
     """Return the answer in a sentence."""
     low, _, high = audit.difference
     sure = f"{1 - audit.delta:.0%} confidence"
+    if audit.void is not None:
+        return (
+            f"There is no verdict on {audit.notion}: the propensities contradict the decisions. Without "
+            f"them the disparity is between {low:.3f} and {high:.3f} ({sure})."
+        )
     if audit.verdict == "fair":
         return (
             f"The decisions are fair: the disparity in {audit.notion} is at most {high:.3f} "
@@ -231,30 +237,33 @@ def _settle(audit: Audit, *, alone: bool) -> Block:
     return Grid(
         {
             "group": [say(name) for name in names],
-            "more applications": [needed.people[name] for name in names],
-            "of these accepted": [needed.labels[name] for name in names],
+            "new applications": [needed.people[name] for name in names],
+            "accepted to learn"
+            if needed.accept_share is not None
+            else "of these accepted": [needed.labels[name] for name in names],
         },
-        f"What would settle {audit.notion}, if the estimates are right",
+        f"What would settle {audit.notion} in about 80 % of cases, audited alone",
         "" if alone else str(needed),  # a page about one notion says it at the top
     )
 
 
 def _period_table(audit: Audit) -> Grid:
     periods = audit.periods
-    return Grid(
-        {
-            "period": [p.name for p in periods],
-            "people": [p.people for p in periods],
-            "disparity": [p.value for p in periods],
-            "low": [p.low for p in periods],
-            "high": [p.high for p in periods],
-            "verdict": [p.verdict for p in periods],
+    columns: dict[str, list[Any]] = {
+        "period": [p.name for p in periods],
+        "people": [p.people for p in periods],
+        "disparity": [p.value for p in periods],
+        "low": [p.low for p in periods],
+        "high": [p.high for p in periods],
+        "verdict": [p.verdict for p in periods],
+    }
+    if audit.drift is None:
+        columns |= {
             "so far: low": [p.so_far_low for p in periods],
             "so far: high": [p.so_far_high for p in periods],
             "so far": [p.so_far for p in periods],
-        },
-        f"The disparity in {audit.notion} by period",
-    )
+        }
+    return Grid(columns, f"The disparity in {audit.notion} by period")
 
 
 def _assumed(audits: Sequence[Audit]) -> Section:
@@ -286,6 +295,7 @@ def _again(origin: Origin | None) -> Section:
                 [
                     ("Data", f"{origin.rows:,} rows; columns {columns}"),
                     ("Fingerprint", f"SHA-256 of {shown(origin.fingerprint_of)}: {print_}"),
+                    ("Seed", "not recorded" if origin.seed is None else str(origin.seed)),
                     ("Versions", ", ".join(f"{k} {v}" for k, v in origin.versions.items())),
                 ]
             ),
