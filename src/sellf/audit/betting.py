@@ -162,8 +162,15 @@ def past_largest(values: Floats, unit: NDArray[np.intp] | None = None) -> Floats
     return before
 
 
-def lower(game: Game, alpha: float) -> float:
-    """Return a number that E[part] / E[whole] exceeds with probability 1 - alpha."""
+def lower(game: Game, alpha: float, *, orders: int | None = None) -> float:
+    """Return a number that E[part] / E[whole] exceeds with probability 1 - alpha.
+
+    Args:
+        game: what is bet on.
+        alpha: the chance that the bound fails.
+        orders: how many of the orders to average; None: all.
+    """
+    game = Game(*(part[:orders] for part in game))
     if not game.part.shape[-1]:
         return 0.0
     target = float(np.log(1 / alpha))
@@ -183,13 +190,37 @@ def lower(game: Game, alpha: float) -> float:
 
 
 def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
-    at_zero = np.log1p(bet * game.part).sum(axis=-1)
+    lines = game.part.shape[0]
+    known = np.full(lines, np.nan)  # the capital against 0, of orders that were asked for
+
+    def least(m: float, line: int) -> float:
+        if np.isnan(known[line]):
+            known[line] = growth(bet[line] * game.part[line])
+        wins = game.part[line] - m * game.whole[line]
+        return min(float(growth(bet[line] * wins)), known[line])
 
     def ruled_out(m: float) -> bool:
-        capital = np.log1p(bet * (game.part - m * game.whole)).sum(axis=-1)
-        return _mean_log(np.minimum(capital, at_zero)) >= target
+        # Far from the estimate one order has enough for all, whatever the others have.
+        found = [least(m, 0)]
+        if found[0] - np.log(lines) >= target:
+            return True
+        found += [least(m, line) for line in range(1, lines)]
+        return _mean_log(np.array(found)) >= target
 
     return ruled_out
+
+
+def growth(shares: Floats) -> Floats:
+    """Return the sum of ln(1 + x) along the last axis.
+
+    By products of 32, which are far from what a float cannot hold: one row multiplies the capital by a
+    quarter at least and by a hundred or so at most. That is five times as fast as a logarithm a row.
+    """
+    grown = 1 + shares
+    whole = grown.shape[-1] // 32 * 32
+    blocks = grown[..., :whole].reshape(*grown.shape[:-1], -1, 32)
+    products = np.multiply.reduce(blocks, axis=-1)
+    return np.log(products).sum(axis=-1) + np.log(grown[..., whole:]).sum(axis=-1)
 
 
 def _mean_log(logs: Floats) -> float:
@@ -227,8 +258,8 @@ def lower_difference(
     ]
 
     def capital(m1: float, m0: float) -> Floats:
-        one = np.log1p(sizes[0] * (first.part - m1 * first.whole)).sum(axis=-1)
-        return one + np.log1p(sizes[1] * (second.part - (1 - m0) * second.whole)).sum(axis=-1)
+        one = growth(sizes[0] * (first.part - m1 * first.whole))
+        return one + growth(sizes[1] * (second.part - (1 - m0) * second.whole))
 
     def ruled_out(d: float) -> bool:
         worst = None
@@ -334,7 +365,7 @@ def climb(
 ) -> float:
     """Return the largest candidate known to be ruled out, going up from `low`; `low` if none is.
 
-    The answer is rounded down, by at most a fiftieth of `step`: never too large.
+    The answer is rounded down, by at most a 25th of `step`: never too large.
 
     Args:
         ruled_out: true up to some candidate, and false from there on.
@@ -343,7 +374,7 @@ def climb(
         guess: where the end may be, to look there first.
         step: the scale on which to look on from there.
     """
-    tolerance = max(step / 50, 1e-9 * (high - low))
+    tolerance = max(step / 25, 1e-9 * (high - low))
     step = max(step, 2 * tolerance)
     if low < guess < high:
         if ruled_out(guess):

@@ -43,6 +43,8 @@ ALWAYS = 200_000
 """Groups with more people are never bet on row by row."""
 TOGETHER = 50_000
 """Up to so many people are bet on together with a group that is bet on row by row."""
+REACH_ALPHA = 0.01
+"""For how far scores may reach in betting; any number would do."""
 ORDERS = ((3_000, 8), (20_000, 4))
 """How many orders are averaged, for groups up to a size; 2 for larger ones."""
 
@@ -128,16 +130,16 @@ class Group:
         ]
         return made[0], made[1]
 
-    def games(self, notion: Notion, alpha: float) -> betting.Games:
+    def games(self, notion: Notion) -> betting.Games:
         """Return the games of all orders."""
-        key = ("games", notion, round(float(np.log(alpha))))
+        key = ("games", notion)
         if key not in self._made:
             # Those whom a pilot may have looked at are not bet on again.
             person = self.prepared.rest if self.people >= min(ENOUGH.values()) else self.person
             if person is None:
                 raise ValueError("betting needs rows")
             order = self._orders(person.units)
-            how = {"alpha": float(np.exp(key[2])), "overlap": self.overlap}
+            how = {"alpha": REACH_ALPHA, "overlap": self.overlap}
             self._made[key] = betting.games(notion, person, order, **how)
         return self._made[key]
 
@@ -165,7 +167,7 @@ def lower(notion: Notion, group: Group, alpha: float, kind: Kind | None = None) 
     if group.people < 2:
         return 0.0
     if kind == "betting":
-        return betting.lower(group.games(notion, alpha).low, alpha)
+        return betting.lower(group.games(notion).low, alpha)
     side = group.samples(notion)[0]
     if kind == "normal":
         return side.value - _quantile(alpha) * _error(side)
@@ -180,7 +182,7 @@ def upper(notion: Notion, group: Group, alpha: float, kind: Kind | None = None) 
     if group.people < 2:
         return 1.0
     if kind == "betting":
-        return 1 - betting.lower(group.games(notion, alpha).high, alpha)
+        return 1 - betting.lower(group.games(notion).high, alpha)
     side = group.samples(notion)[1]
     if kind == "normal":
         return side.value + _quantile(alpha) * _error(side)
@@ -211,14 +213,15 @@ def lower_difference(notion: Notion, first: Group, second: Group, alpha: float) 
 
 def _bet(notion: Notion, first: Group, second: Group, alpha: float) -> float:
     each = betting.BOX_SHARE * alpha / 4
-    ranges = [
-        tuple(max(0.0, min(1.0, end(notion, group, each, "betting"))) for end in (lower, upper))
-        for group in (first, second)
-    ]
+    # One order is enough for where the two groups lie.
+    ranges = []
+    for group in (first, second):
+        low, high = (betting.lower(game, each, orders=1) for game in group.games(notion))
+        ranges.append((low, 1 - high))
     if any(low > high for low, high in ranges):
         return -1.0
     rest = (1 - betting.BOX_SHARE) * alpha
-    one, two = (group.games(notion, rest) for group in (first, second))
+    one, two = (group.games(notion) for group in (first, second))
     # Both need as many orders.
     count = min(len(one.low.part), len(two.high.part))
     games = [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]

@@ -25,7 +25,7 @@ BOX = 0.015
 """The part of alpha for each of eight ends of boxes."""
 SIGNS = (1, -1)
 """With which the two groups enter their difference."""
-CANDIDATES = np.linspace(0.0, 1.0, 21)
+CANDIDATES = np.linspace(0.0, 1.0, 11)
 POWERS = [(i, j) for i in range(5) for j in range(5) if 0 < i + j <= 4]
 
 
