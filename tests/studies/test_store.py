@@ -188,7 +188,7 @@ def test_a_run_that_cannot_be_read_now_is_not_taken_for_damaged(tmp_path, monkey
     def busy(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(Path, "read_text", busy)
+    monkeypatch.setattr(store.files, "read", busy)
     with pytest.raises(InputError, match="Too many open files") as caught:
         kept.check("one")
     assert not isinstance(caught.value, DamagedError)

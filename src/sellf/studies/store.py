@@ -25,12 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from sellf import __version__, files
+from sellf import __version__, files, leftovers
 from sellf.errors import InputError
 from sellf.studies.plan import FORMAT, key
 from sellf.studies.records import Record, RunSpec
 
 SUMS = "sha256sums"
+NEEDED = ("config.json", "agent.safetensors", "results.safetensors")
+KNOWN = (*NEEDED, "world.safetensors")
+"""The files that a run may have: a name in a store is never taken for a path."""
 PARTS = {"runs", "failed", "active", "tmp"}
 STALE = 3600.0
 """Seconds after which a folder that is being written is taken for left behind."""
@@ -60,8 +63,7 @@ class Store:
 
     def put(self, name: str, contents: dict[str, bytes]) -> None:
         """Keep a run; if it came in meanwhile, it is the same one and stays."""
-        # Two machines may share a store, and even the number of a process.
-        beside = f"{self.folder}/tmp/{name}-{os.getpid()}-{time.time_ns()}"
+        beside = self._beside(name)
         try:
             os.mkdir(beside)  # noqa: PTH102
             for file, content in contents.items():
@@ -80,19 +82,18 @@ class Store:
                 f"{reason}. Every run that was finished is kept: make room, then type the same "
                 "command again; it does only what is missing."
             ) from None
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+
+    def _beside(self, name: str) -> str:
+        """Return where to put together a run, or what to call one that is being removed."""
+        prefix, suffix = leftovers.affixes(name)
+        return f"{self.folder}/tmp/{prefix}{time.time_ns()}{suffix}"
 
     def read(self, name: str) -> Record:
         """Return a run, all of its files checked."""
-        contents = self._checked(name)
-        from safetensors.numpy import load
-
-        config = json.loads(contents["config.json"])
-        run = RunSpec(**config["run"])
-        if key(run) != name:
-            raise DamagedError(f"run {name} holds another run, {key(run)}.")
-        arrays = load(contents["results.safetensors"])
-        metrics, evaluation = unflat(arrays, run, config["world_rules"]["groups"])
-        return Record(run, evaluation, metrics, config["seconds"])
+        return _record(name, self.contents(name))
 
     def seconds(self, name: str) -> float | None:
         """Return what a run's training took, unchecked; nothing if that cannot be read."""
@@ -103,28 +104,32 @@ class Store:
 
     def check(self, name: str) -> None:
         """Refuse a run that is not as it was written."""
-        self._checked(name)
+        self.contents(name)
 
     def drop(self, name: str) -> None:
         """Take a run out."""
-        gone = self.folder / "tmp" / f"{name}-{os.getpid()}-{time.time_ns()}"
+        gone = Path(self._beside(name))
         with suppress(FileNotFoundError):  # another process was faster
             self.path(name).rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
-    def _checked(self, name: str) -> dict[str, bytes]:
+    def contents(self, name: str) -> dict[str, bytes]:
+        """Return the files of a run; refuse it if they are not as they were written."""
         folder = self.path(name)
         try:
-            lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+            lines = _read(folder / SUMS).decode().splitlines()
             sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
-            contents = {file: (folder / file).read_bytes() for file in sums}
+            strange = [file for file in sums if file not in KNOWN]
+            if strange:
+                raise ValueError(f"{SUMS} names {strange[0][:60]!r}, which no run has")
+            contents = {file: _read(folder / file) for file in sums}
         except (FileNotFoundError, ValueError) as error:
             raise DamagedError(f"run {name} is damaged ({error}).") from None
         except OSError as error:
             # Too many open files, say: it may well be whole, and must not be dropped for this.
             raise InputError(f"cannot read run {name}: {error}.") from None
         bad = [f for f, content in contents.items() if sha256(content).hexdigest() != sums[f]]
-        lost = {"config.json", "agent.safetensors", "results.safetensors"} - set(sums)
+        lost = set(NEEDED) - set(sums)
         if bad or lost:
             raise DamagedError(
                 f"run {name} is damaged: {', '.join([*bad, *sorted(lost)])} is not as written."
@@ -201,11 +206,12 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
     damaged = []
     for name in sorted(there - here):
         try:
-            contents = source._checked(name)
+            contents = source.contents(name)
+            _record(name, contents)
         except DamagedError as error:
             damaged.append(str(error))
             continue
-        into.put(name, contents | {SUMS: (source.path(name) / SUMS).read_bytes()})
+        into.put(name, sealed(contents))
         into.forgive(name)
     return len(there - here) - len(damaged), len(there & here), damaged
 
@@ -255,6 +261,36 @@ def unflat(
     return part("metrics"), evaluation
 
 
+def _read(path: Path) -> bytes:
+    """Return a run's file: no link, device or pipe, which could hold anything."""
+    try:
+        return files.read(path, follow=False)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError(f"{path.name} is a link; runs have files of their own") from None
+        raise
+
+
+def _record(name: str, contents: dict[str, bytes]) -> Record:
+    """Return the run that files hold."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        config = files.parse_json(contents["config.json"])
+        run = RunSpec(**config["run"])
+        if key(run) != name:
+            raise DamagedError(f"run {name} holds another run, {key(run)}.")
+        arrays = load(contents["results.safetensors"])
+        groups = list(map(str, config["world_rules"]["groups"]))
+        metrics, evaluation = unflat(arrays, run, groups)
+        return Record(run, evaluation, metrics, float(config["seconds"]))
+    except DamagedError:
+        raise
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(f"run {name} is damaged ({type(error).__name__}: {error}).") from None
+
+
 def _same_versions(path: Path, content: dict[str, Any]) -> None:
     ours = versions()
     if {name: content[name] for name in ours} != ours:
@@ -286,6 +322,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 def _sweep(folder: Path) -> None:
     """Remove what a process that was killed left half written."""
+    leftovers.sweep(folder)
     for name in _names(folder):
         left = folder / name
         try:
