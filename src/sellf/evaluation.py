@@ -16,6 +16,7 @@ from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
 from sellf.envs.rollout import renewed, replay
 from sellf.envs.world import Chances, World
+from sellf.errors import InputError
 from sellf.fairness import VIEWS, Notion, spread, utility
 from sellf.fairness.checks import number
 from sellf.fairness.tables import Table
@@ -136,6 +137,7 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
         seed: of the deployments; the training's seed plays no part in them.
     """
     deployments = int(number("deployments", deployments, low=1))
+    _check(agent)
     keys = jax.random.split(jax.random.key(seed), deployments)
     run = program(agent.hooks, agent.notion)
     raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
@@ -157,12 +159,23 @@ def evaluate_all(
     keys = jax.random.split(jax.random.key(seed), deployments)
     results = []
     for agent in agents:
+        _check(agent)
         accept, predict = agent.by_profile()
         run = tabular(agent.notion)
         each = [run(agent.world, accept, predict, key) for key in keys]
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
         results.append(_summarise(agent.world, agent.notion, raw))
     return results
+
+
+def _check(agent: "Agent") -> None:
+    """Refuse parameters that are not numbers: whatever they decide, it would look fair."""
+    parts = {"parameters": agent.parameters, "predictor": agent.predictor}
+    bad = [name for name, v in parts.items() if v is not None and not np.isfinite(v).all()]
+    if bad:
+        raise InputError(
+            f"{' and '.join(bad)} of the agent holds what is not a number: train anew."
+        )
 
 
 @lru_cache(maxsize=8)

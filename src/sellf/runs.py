@@ -12,9 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sellf import __version__, files
-from sellf.agent import FORMAT, NEEDED, Agent, load_world
-from sellf.envs import saving
-from sellf.envs.worlds import WORLDS
+from sellf.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
 from sellf.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,12 +86,7 @@ def create(folder: Path, plan: "Plan") -> Run:
         "python": platform.python_version(),
         "jax": jax.__version__,
         "git": _git_revision(),
-        "world": plan.world.name,
-        "world_settings": {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in plan.settings.items()
-        },
-        "world_rules": saving.rules_of(plan.world),
+        **describe_world(plan.world, plan.settings),
         "algorithm": plan.algorithm,
         "notion": plan.notion,
         "config": plan.config,
@@ -101,9 +94,11 @@ def create(folder: Path, plan: "Plan") -> Run:
         "steps": plan.steps,
         "log": [choice for choice in plan.log if isinstance(choice, str)],
     }
-    contents = {"config.json": json.dumps(content, indent=2).encode(), "metrics.jsonl": b""}
-    if plan.world.name not in WORLDS:
-        contents["world.safetensors"] = files.tensors_to_bytes(saving.tables_of(plan.world))
+    contents = {
+        "config.json": files.sealed_json(content),
+        "metrics.jsonl": b"",
+        **world_files(plan.world, plan.settings),
+    }
     files.write_folder(folder, contents)
     return Run(folder, vars(plan))
 

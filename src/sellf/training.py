@@ -18,8 +18,8 @@ from sellf.algorithms.algorithm import Algorithm, Task
 from sellf.algorithms.config import PPO, as_dict
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
+from sellf.envs import saving
 from sellf.envs.world import World
-from sellf.envs.worlds import make_world
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import number, one_of
@@ -98,7 +98,12 @@ def train(
     """
     one_of("notion", notion, tuple(name for name in NOTIONS if name != "demographic"))
     own = dict(world_settings or {})
-    made = make_world(world, **own) if isinstance(world, str) else world
+    if own and not isinstance(world, str):
+        raise InputError(
+            "world_settings are for a world by name: change the world that is given, or give its "
+            "name, world='lending'."
+        )
+    made = saving.named(world, own) if isinstance(world, str) else world
     steps = int(number("steps", steps, low=1))
     logs = loggers.chosen(log)
     listed = [dict(config) for config in configs] if configs is not None else [{}]
