@@ -23,7 +23,7 @@ LARGEST = 2**30
 LARGEST_TEXT = 2**26
 """The same for JSON."""
 _STREAMS = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") -> None:
@@ -215,11 +215,12 @@ def _finite(array: np.ndarray) -> bool:
 
 def parse_json(content: bytes) -> Any:
     """Return what JSON says; a ValueError where it says what no number or text can be."""
+    text = content.decode(json.detect_encoding(content))
     try:
-        parsed = json.loads(content, parse_constant=_no_number, parse_float=_float)
+        parsed = json.loads(text, parse_constant=_no_number, parse_float=_float)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if _SURROGATE.search(content):
+    if _SURROGATE.search(text):
         # Half of a character, which nothing can print.
         json.dumps(parsed, ensure_ascii=False).encode()
     return parsed
