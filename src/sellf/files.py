@@ -22,6 +22,17 @@ LARGEST = 2**30
 """Bytes of a file that is read whole; what claims to be larger is none of ours."""
 LARGEST_TEXT = 2**26
 """The same for JSON."""
+RUN = (
+    "config.json",
+    "metrics.jsonl",
+    "checkpoint.safetensors",
+    "agent.safetensors",
+    "world.safetensors",
+    "results.safetensors",
+    "sha256sums",
+    "loggers.json",
+)
+"""What a run's folder may hold, in a store too; no output is written over these."""
 _STREAMS = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -31,7 +42,8 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
 
     Args:
         path: where the output is to go.
-        inputs: the files that are read; those that do not exist do not matter.
+        inputs: the files that are read, and folders of which anything may be; those that do not
+            exist do not matter.
         option: what was typed before the path.
     """
     if not path.parent.is_dir():
@@ -41,7 +53,7 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
     if path.is_block_device():
         raise InputError(f"{option} {path} is a disk: give the name of a file.")
     for one in inputs:
-        if path.exists() and one.exists() and path.samefile(one):
+        if _same_place(path, one):
             raise InputError(
                 f"{option} {path} is read by this command, and would be lost: give another name."
             )
@@ -52,6 +64,13 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
     if not os.access(refused, os.W_OK) or not os.access(target.parent, os.W_OK):
         raise InputError(f"cannot write {option} {path}: {os.strerror(errno.EACCES)}.")
     leftovers.sweep(target.parent)
+
+
+def _same_place(path: Path, other: Path) -> bool:
+    """Return whether a path is that file, by whatever name, or within that folder."""
+    if other.is_dir():
+        return path.resolve().is_relative_to(other.resolve())
+    return path.exists() and other.exists() and path.samefile(other)
 
 
 def write(path: Path, content: bytes) -> None:

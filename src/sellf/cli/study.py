@@ -6,6 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
 from sellf.studies import spec
@@ -138,7 +139,8 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
 def _write(action: str, study: Study, name: str, folder: Path | None, out: Path | None) -> None:
     from sellf.studies.results import results
 
-    found = results(study, open_store(folder, write=False, alone=study.alone))
+    store = open_store(folder, write=False, alone=study.alone)
+    found = results(study, store)
     typed = _typed(name, study, folder)
     if not any(cell.final for cell in found.cells):
         raise InputError(f"no run of {study.name} is final yet: type `sellf study run {typed}`.")
@@ -147,6 +149,7 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write into {target}: {error.strerror}.") from None
+    files.check_output(target / "table.md", [store.folder], "--out")
     if action == "table":
         from sellf.studies import tables
 

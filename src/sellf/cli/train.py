@@ -5,13 +5,14 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
 
-from sellf import runs, training
+from sellf import files, runs, training
 from sellf.agent import Agent, load
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
@@ -81,8 +82,8 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
     """Deploy and print what it came to."""
     if plot is not None and plot.suffix not in PICTURES:
         raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
-    if plot is not None and not plot.parent.is_dir():
-        raise InputError(f"there is no folder {plot.parent} for --plot {plot}: make it first.")
+    if plot is not None:
+        files.check_output(plot, [run / name for name in files.RUN], "--plot")
     agent = load(run)
     result = deploy(agent, deployments, seed)
     if as_json:
@@ -90,7 +91,9 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
     else:
         Console(highlight=False).print(summary_table({agent.algorithm: result}))
     if plot is not None:
-        result.plot().savefig(plot, dpi=150)
+        picture = BytesIO()
+        result.plot().savefig(picture, dpi=150, format=plot.suffix[1:])
+        files.write(plot, picture.getvalue())
 
 
 def summary_table(results: dict[str, Evaluation]) -> Table:

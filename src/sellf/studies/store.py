@@ -167,10 +167,7 @@ def open_store(
     done one at a time (`alone`), to be timed, are kept beside: done with others around them they
     would be the same in everything but their seconds.
     """
-    path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
-    if alone:
-        path = path.resolve()
-        path = path.with_name(f"{path.name}-alone")
+    path = place(folder, alone=alone)
     mark = path / "store.json"
     if not mark.is_file():
         # Another process may be about to make it.
@@ -191,6 +188,15 @@ def open_store(
             (path / part).mkdir(exist_ok=True)
         _sweep(path / "tmp")
     return Store(path)
+
+
+def place(folder: str | Path | None = None, *, alone: bool = False) -> Path:
+    """Return which folder a store is: as `open_store` takes it."""
+    path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
+    if not alone:
+        return path
+    path = path.resolve()
+    return path.with_name(f"{path.name}-alone")
 
 
 def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
