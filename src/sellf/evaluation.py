@@ -18,12 +18,14 @@ from sellf.envs.rollout import renewed, replay
 from sellf.envs.world import Chances, World
 from sellf.errors import InputError
 from sellf.fairness import VIEWS, Notion, spread, utility
-from sellf.fairness.checks import number
+from sellf.fairness.checks import seed as check_seed
+from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
 
 if TYPE_CHECKING:
     from sellf.agent import Agent
 
+MOST_DEPLOYMENTS = 100_000
 POINTS = 50
 """At how many moments of a deployment figures are kept."""
 
@@ -136,9 +138,9 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
         deployments: how many new populations.
         seed: of the deployments; the training's seed plays no part in them.
     """
-    deployments = int(number("deployments", deployments, low=1))
+    deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
+    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
     _check(agent)
-    keys = jax.random.split(jax.random.key(seed), deployments)
     run = program(agent.hooks, agent.notion)
     raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
     return _summarise(agent.world, agent.notion, raw)
@@ -154,9 +156,9 @@ def evaluate_all(
         deployments: how many new populations, the same for all agents.
         seed: of the deployments.
     """
-    deployments = int(number("deployments", deployments, low=1))
+    deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
     use_cache()
-    keys = jax.random.split(jax.random.key(seed), deployments)
+    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
     results = []
     for agent in agents:
         _check(agent)

@@ -14,6 +14,7 @@ import numpy as np
 from sellf import __version__, files
 from sellf.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
 from sellf.errors import InputError
+from sellf.fairness.checks import number, seed
 
 if TYPE_CHECKING:
     from sellf.training import Plan
@@ -120,8 +121,8 @@ def open_run(folder: Path) -> Run:
             "algorithm": config["algorithm"],
             "notion": config["notion"],
             "config": config["config"],
-            "seed": config["seed"],
-            "steps": config["steps"],
+            "seed": seed(f"{folder}: seed", config["seed"]),
+            "steps": int(number(f"{folder}: steps", config["steps"], low=1)),
             "settings": config["world_settings"],
             "log": config.get("log", []),
         },

@@ -22,11 +22,13 @@ from sellf.envs import saving
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
-from sellf.fairness.checks import number, one_of
+from sellf.fairness.checks import number, one_of, whole
+from sellf.fairness.checks import seed as check_seed
 from sellf.loggers import Choice, Log
 from sellf.progress import Interrupt, Progress
 
 STEPS = 500_000
+MOST_STEPS = 10**12
 
 
 class DivergedError(InputError):
@@ -104,7 +106,7 @@ def train(
             "name, world='lending'."
         )
     made = saving.named(world, own) if isinstance(world, str) else world
-    steps = int(number("steps", steps, low=1))
+    number("steps", steps, low=1)
     logs = loggers.chosen(log)
     listed = [dict(config) for config in configs] if configs is not None else [{}]
     chosen = list(seeds) if seeds is not None else [seed]
@@ -116,8 +118,8 @@ def train(
             algorithm,
             notion,
             as_dict(catalogue.resolve(algorithm, settings | config)[1]),
-            int(number("seed", one, low=0)),
-            steps,
+            check_seed("seed", one),
+            whole("steps", steps, low=1, high=MOST_STEPS),
             own,
             logs,
         )

@@ -9,7 +9,8 @@ import pytest
 
 import sellf
 from sellf import loggers, trackers, training
-from sellf.trackers import About, LogWarning, MLflow, WeightsAndBiases
+from sellf.loggers import LogWarning
+from sellf.trackers import About, MLflow, WeightsAndBiases
 
 SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
 SMALL = {"population": 300, "window": 200}

@@ -57,6 +57,15 @@ def whole(name: str, value: Any, *, low: int, high: int) -> int:
     return int(value)
 
 
+SEEDS = 2**32
+"""How many seeds there are: of a larger one JAX keeps the last 32 bits, another seed's."""
+
+
+def seed(name: str, value: Any) -> int:
+    """Return a seed; refuse one that would be taken for another."""
+    return whole(name, value, low=0, high=SEEDS - 1)
+
+
 def _short(value: Any) -> str:
     """Return a value as one types it; of a long one, the beginning."""
     # Python refuses to write out a whole number of more than a few thousand digits.
