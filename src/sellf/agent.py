@@ -202,7 +202,7 @@ def load(path: str | Path) -> Agent:
         parameters=jnp.asarray(arrays["parameters"]),
         predictor=None if predictor is None else jnp.asarray(predictor),
         settings=config["world_settings"],
-        history=files.read_lines(path / "metrics.jsonl"),
+        history=files.read_metrics(path / "metrics.jsonl"),
     )
 
 

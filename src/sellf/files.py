@@ -322,3 +322,30 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
             raise InputError(f"{path}, line {number}, is damaged. {_AGAIN}")
         rows.append(row)
     return rows
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Read the metrics of a training: a row an iteration, each with the same figures."""
+    rows = read_lines(path)
+    shape = _shape(rows[0]) if rows else {}
+    for number, row in enumerate(rows):
+        known = {"iteration", "reward", "acceptance", "disparity_true"} <= shape.keys()
+        if not known or _shape(row) != shape or row["iteration"] != number:
+            raise InputError(
+                f"{path}, line {number + 1}, does not hold the figures of iteration {number}: it "
+                f"is damaged. {_AGAIN}"
+            )
+    return rows
+
+
+def _shape(row: dict[str, Any]) -> dict[str, int]:
+    """Return how many numbers there are under each name: 0 for one that stands alone."""
+    lists = {name: value if isinstance(value, list) else [value] for name, value in row.items()}
+    numbers = all(
+        isinstance(one, int | float) and not isinstance(one, bool)
+        for values in lists.values()
+        for one in values
+    )
+    if not numbers:
+        return {}
+    return {name: len(v) if isinstance(v, list) else 0 for name, v in row.items()}

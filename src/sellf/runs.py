@@ -1,8 +1,10 @@
 """A run's folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `agent.safetensors`."""
 
 import json
+import os
 import platform
 import subprocess
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import __version__, files
+from sellf import __version__, files, leftovers, locks
 from sellf.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
 from sellf.errors import InputError
 from sellf.fairness.checks import number, seed
@@ -34,38 +36,59 @@ class Run:
     """Metrics since the last checkpoint."""
 
     def record(self, iteration: int, row: dict[str, Any], state: Any, last: bool) -> None:
-        """Keep an iteration's metrics; every so often, write a checkpoint and then the metrics.
-
-        In this order a run that is killed has metrics of at most as many iterations as its
-        checkpoint knows, or a few more, which going on writes again.
-        """
+        """Keep an iteration's metrics; every so often, write the metrics and then a checkpoint."""
         self.pending.append(json.dumps(row))
         if last or (iteration + 1) % CHECKPOINT_EVERY == 0:
             self.save(state)
 
     def save(self, state: Any) -> None:
-        """Write a checkpoint, and the metrics up to it."""
+        """Write the metrics, and then the checkpoint that they lead up to.
+
+        In this order a run that is killed has the metrics of every iteration that its checkpoint
+        knows, and maybe of a few more, which going on writes again.
+        """
         if not self.pending:
             return
+        path = self.folder / "metrics.jsonl"
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in self.pending))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"cannot write {path}: {error.strerror}. Type `sellf train --resume {self.folder}` "
+                "to go on from the last checkpoint."
+            ) from None
         files.write(self.folder / "checkpoint.safetensors", _to_bytes(state))
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write("".join(line + "\n" for line in self.pending))
         self.pending.clear()
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep other processes out while this one trains."""
+        return locks.only_one(
+            self.folder,
+            f"another process is training in {self.folder}: wait until it has ended, or stop it; "
+            f"then type `sellf train --resume {self.folder}`.",
+        )
 
     def restore(self, state: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Return the state of the last checkpoint and the metrics up to it."""
+        leftovers.sweep(self.folder)
         path = self.folder / "checkpoint.safetensors"
         if not path.exists():
             files.write(self.folder / "metrics.jsonl", b"")
             return state, []
         state = _from_arrays(state, files.read_tensors(path), path)
         done = int(state.iteration)
-        rows = files.read_lines(self.folder / "metrics.jsonl")[:done]
+        metrics = self.folder / "metrics.jsonl"
+        rows = files.read_metrics(metrics)[:done]
         if len(rows) < done:
-            # Killed between the checkpoint and its metrics: the numbers of those are lost.
-            rows += [{"iteration": i} for i in range(len(rows), done)]
+            raise InputError(
+                f"{metrics} holds {len(rows)} iterations, and the checkpoint {done}: restore it "
+                "from a copy, or train anew into another folder."
+            )
         content = "".join(json.dumps(row) + "\n" for row in rows)
-        files.write(self.folder / "metrics.jsonl", content.encode())
+        files.write(metrics, content.encode())
         return state, rows
 
     def finish(self, agent: Agent) -> None:

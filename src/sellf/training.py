@@ -1,7 +1,7 @@
 """Training: the Python loop around compiled iterations, its progress, its files and its end."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -219,6 +219,11 @@ def _same_program(plans: list[Plan]) -> tuple[Algorithm, list[PPO]]:
 
 def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     """Train one run, from its last checkpoint if it has one."""
+    with run.alone() if run is not None else nullcontext(), Interrupt() as interrupt:
+        return _train(plan, run, progress, interrupt)
+
+
+def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interrupt) -> Agent:
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     use_cache()
     task = Task(plan.world, plan.notion, plan.iterations)
@@ -231,7 +236,7 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     done = len(history)
     folder = run.folder if run is not None else runs.free(Path("runs"), plan.title)
     log = Log(plan, folder, history=history, kept=run is not None, shown=progress)
-    with Progress(plan, progress, begun=done) as bar, log, Interrupt() as interrupt:
+    with Progress(plan, progress, begun=done) as bar, log:
         for i in range(done, plan.iterations):
             state, metrics = iterate(task, config, state)
             row = _plain(metrics)

@@ -6,7 +6,6 @@ import pytest
 import sellf
 from sellf.cli import main
 from sellf.errors import InputError
-from sellf.fairness.checks import seed, whole
 
 BAD = [2**32, 2**63 - 1, 10**400, -1, 1.5, float("nan"), float("inf"), "1", True, None]
 
@@ -44,6 +43,8 @@ def test_deployments_have_seeds_of_their_own_and_a_number(jax):
 
 @pytest.mark.parametrize("value", [7, 7.0, np.int64(7), np.float32(7)])
 def test_whole_numbers_of_any_kind_are_taken(value):
+    from sellf.fairness.checks import seed, whole
+
     assert whole("steps", value, low=1, high=10) == 7
     assert type(seed("seed", value)) is int
 

@@ -14,6 +14,7 @@ import pytest
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.studies import plan, store
+from sellf.studies.engines import Outcome
 from sellf.studies.results import results
 from sellf.studies.run import run
 from sellf.studies.status import status
@@ -152,8 +153,7 @@ def test_ten_thousand_runs_cost_less_than_two_seconds_and_200_megabytes(memory):
     text = TEXT.replace("seeds = 3", 'seeds = 2000\nselect = "all"')
     made = study(text)
     ready = folder(RUN)
-    engine = FakeEngine()
-    engine.outcome = lambda job: type("Done", (), {"job": job, "files": ready})
+    engine = FakeEngine(lambda job: Outcome(job, ready))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     used = time.process_time()
     kept = open_store(memory / "store")

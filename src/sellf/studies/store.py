@@ -5,6 +5,7 @@
     failed/NAME.json     why a run could not be done
     active/              who is working on the store now
     tmp/                 folders that are being written
+    claims               empty; its bytes are locked by whoever is at a run
 
 A folder appears in `runs` by being renamed, so its being there says that it was written to the
 end; status looks at names only. Files are not forced to the disk one by one: should the machine
@@ -27,6 +28,7 @@ import numpy as np
 
 from sellf import __version__, files, leftovers
 from sellf.errors import InputError
+from sellf.studies import active
 from sellf.studies.plan import FORMAT, key
 from sellf.studies.records import Record, RunSpec
 
@@ -35,6 +37,7 @@ NEEDED = ("config.json", "agent.safetensors", "results.safetensors")
 KNOWN = (*NEEDED, "world.safetensors")
 """The files that a run may have: a name in a store is never taken for a path."""
 PARTS = {"runs", "failed", "active", "tmp"}
+CLAIMS = "claims"
 STALE = 3600.0
 """Seconds after which a folder that is being written is taken for left behind."""
 
@@ -60,6 +63,10 @@ class Store:
     def path(self, name: str) -> Path:
         """Return the folder of a run."""
         return self.folder / "runs" / name
+
+    def has(self, name: str) -> bool:
+        """Return whether a run is there now."""
+        return os.path.isdir(f"{self.folder}/runs/{name}")  # noqa: PTH112
 
     def put(self, name: str, contents: dict[str, bytes]) -> None:
         """Keep a run; if it came in meanwhile, it is the same one and stays."""
@@ -98,7 +105,7 @@ class Store:
     def seconds(self, name: str) -> float | None:
         """Return what a run's training took, unchecked; nothing if that cannot be read."""
         try:
-            return float(json.loads((self.path(name) / "config.json").read_bytes())["seconds"])
+            return float(files.parse_json(_read(self.path(name) / "config.json"))["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -143,15 +150,19 @@ class Store:
 
     def failed(self) -> dict[str, dict[str, Any]]:
         """Return what failed, by name, and why: `kind` is "diverged", "refused" or "died"."""
-        found = {}
-        for file in _names(self.folder / "failed"):
-            try:
-                found[file.removesuffix(".json")] = json.loads(
-                    (self.folder / "failed" / file).read_bytes()
-                )
-            except (OSError, ValueError):
-                continue
-        return found
+        names = (file.removesuffix(".json") for file in _names(self.folder / "failed"))
+        found = {name: self.why_failed(name) for name in names}
+        return {name: why for name, why in found.items() if why is not None}
+
+    def why_failed(self, name: str) -> dict[str, Any] | None:
+        """Return why a run could not be done, if that is on record."""
+        try:
+            path = self.folder / "failed" / f"{name}.json"
+            why = files.parse_json(files.read(path, files.LARGEST_TEXT))
+            right = all(isinstance(why[word], str) for word in ("kind", "reason"))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return why if right else None
 
     def forgive(self, name: str) -> None:
         """Forget that a run failed."""
@@ -171,7 +182,7 @@ def open_store(
     mark = path / "store.json"
     if not mark.is_file():
         # Another process may be about to make it.
-        if path.exists() and (not path.is_dir() or set(_names(path)) - PARTS):
+        if path.exists() and (not path.is_dir() or set(_names(path)) - PARTS - {CLAIMS}):
             raise InputError(f"{path} is no store, and not empty: give another folder to --store.")
         if write:
             try:
@@ -184,9 +195,12 @@ def open_store(
     content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str})
     if write:
         _same_versions(path, content)
-        for part in PARTS:
-            (path / part).mkdir(exist_ok=True)
-        _sweep(path / "tmp")
+        try:
+            for part in PARTS:
+                (path / part).mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write to the store {path}: {error.strerror}.") from None
+        _sweep(path)
     return Store(path)
 
 
@@ -326,11 +340,13 @@ def _names(folder: Path) -> Iterator[str]:
         return
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what a process that was killed left half written."""
-    leftovers.sweep(folder)
-    for name in _names(folder):
-        left = folder / name
+def _sweep(store: Path) -> None:
+    """Remove what processes that were killed left behind."""
+    active.sweep(store)
+    for folder in (store, *(store / part for part in PARTS - {"runs"})):
+        leftovers.sweep(folder)
+    for name in _names(store / "tmp"):
+        left = store / "tmp" / name
         try:
             if time.time() - left.stat().st_mtime > STALE:
                 shutil.rmtree(left, ignore_errors=True)

@@ -7,10 +7,11 @@ import sys
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from sellf.studies import plan
-from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, frames
+from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, anything, frames
 
 WORKER = "sellf.studies.engines.worker"
 TAIL = 400
@@ -23,6 +24,7 @@ class HereEngine:
     def __init__(self) -> None:
         """Begin with nothing to do; in time, if JAX has not started in this process."""
         os.environ.update(ONE_THREAD)
+        self.claim: Callable[[Job], bool] = anything
         self.workers = 1
         self.jobs: deque[Job] = deque()
 
@@ -37,6 +39,8 @@ class HereEngine:
         from sellf.studies.engines.task import attempt
 
         job = self.jobs[0]
+        if not self.claim(job):
+            return [Outcome(self.jobs.popleft(), kind="elsewhere")]
         message, files = attempt(plan.to_json(job.run))
         self.jobs.popleft()
         return [Outcome(job, files or None, **message)]
@@ -60,6 +64,7 @@ class LocalEngine:
             workers: how many; as many as there are cores, if not given.
         """
         cores = usable_cores()
+        self.claim: Callable[[Job], bool] = anything
         self.workers = workers or len(cores)
         self.outcomes: queue.Queue[Outcome] = queue.Queue()
         self.jobs: dict[str, deque[Job]] = {}
@@ -118,12 +123,15 @@ class LocalEngine:
         """Look after one worker: give it jobs, start it again when it dies."""
         last = ""
         while (job := self._take(number, last)) is not None:
-            last = job.program
             outcome = None
-            for _ in range(1 + RETRIES):
-                outcome = self._try(number, core, job)
-                if self.closed or outcome.kind != "died":
-                    break
+            if self.claim(job):
+                last = job.program
+                for _ in range(1 + RETRIES):
+                    outcome = self._try(number, core, job)
+                    if self.closed or outcome.kind != "died":
+                        break
+            else:
+                outcome = Outcome(job, kind="elsewhere")
             with self.change:
                 del self.current[number]
                 if outcome is not None and not self.closed:
