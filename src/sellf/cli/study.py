@@ -13,6 +13,8 @@ from sellf.studies import spec
 from sellf.studies.show import describe, duration
 from sellf.studies.spec import Study
 from sellf.studies.store import merge, open_store
+from sellf.text import name as name_of
+from sellf.text import plain
 
 ACTIONS = ("list", "run", "status", "table", "figures", "merge")
 REASONS = 10
@@ -112,7 +114,7 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
     found = status(study, store, check)
     console = Console(highlight=False)
     quick = ", quick" if study.quick else ""
-    table = Table(title=f"{study.name}{quick}: {store.folder}", title_justify="left")
+    table = Table(title=name_of(f"{study.name}{quick}: {store.folder}"), title_justify="left")
     for heading in ("world", "notion", "algorithm", "runs", "done", "running", "failed", "each"):
         right = heading not in ("world", "notion", "algorithm")
         table.add_column(heading, justify="right" if right else "left", no_wrap=True)
@@ -128,11 +130,11 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
         left = duration(found.seconds_left / max(found.workers, 1))
         console.print(f"About {left} are left{'' if found.workers else ' for one worker'}.")
     for run, reason in list(found.failed.values())[:REASONS]:
-        console.print(f"failed: {describe(run)}: {reason}", markup=False)
+        console.print(plain(f"failed: {describe(run)}: {reason}"), markup=False)
     if len(found.failed) > REASONS:
         console.print(f"and {len(found.failed) - REASONS} more failed.")
     for name in found.damaged:
-        console.print(f"damaged: {name}; `sellf study run` does it again.")
+        console.print(plain(f"damaged: {name}; `sellf study run` does it again."), markup=False)
     return 1 if found.damaged else 0
 
 
@@ -168,7 +170,7 @@ def _merge(other: str, folder: Path | None) -> None:
     came, there, damaged = merge(store, other)
     print(f"{came} runs came into {store.folder}; {there} were there already.")
     for sentence in damaged:
-        print(f"left out: {sentence}", file=sys.stderr)
+        print(f"left out: {plain(sentence)}", file=sys.stderr)
 
 
 def _typed(name: str, study: Study, folder: Path | None) -> str:

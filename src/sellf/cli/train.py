@@ -1,6 +1,7 @@
 """`sellf train` and `sellf evaluate`."""
 
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,8 @@ from sellf.evaluation import evaluate as deploy
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
 from sellf.loggers import LogWarning
+from sellf.text import name as name_of
+from sellf.text import plain
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -107,12 +110,12 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
     for name in ("", "reward", "true", "imputed", "naive"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for group in first.groups:
-        table.add_column(group, justify="right", no_wrap=True)
+        table.add_column(name_of(group), justify="right", no_wrap=True)
     table.caption = "naive: among the accepted only; under a group's name: its share accepted"
     for name, result in results.items():
         figures = result.summary()
         table.add_row(
-            f"[bold]{name}[/bold]",
+            name_of(name, "bold"),
             f"{figures['reward']:,.0f} ±{figures['reward_std']:.0f}",
             f"{figures['disparity']:.3f} ±{figures['disparity_std']:.3f}",
             f"{figures['disparity_imputed']:.3f}" if _imputes(name) else "-",
@@ -135,7 +138,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
         def show(message: Any, category: type[Warning], *rest: Any) -> None:
             if issubclass(category, LogWarning):
-                print(f"sellf: {message}", file=sys.stderr)
+                print(f"sellf: {plain(message)}", file=sys.stderr)
             else:
                 usual(message, category, *rest)
 
@@ -144,11 +147,12 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 
 def _done(agent: Agent, folder: Path) -> None:
-    Console(stderr=True, highlight=False).print(
+    text = (
         f"{agent.algorithm} on {agent.world.name} is trained: {folder}\n"
         + (f"{agent.statement}\n" if agent.statement else "")
-        + f"Type `sellf evaluate {folder}` to deploy it."
+        + f"Type `sellf evaluate {shlex.quote(str(folder))}` to deploy it."
     )
+    Console(stderr=True, highlight=False).print(plain(text), markup=False)
 
 
 def _split(
