@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from sellf.studies import plan
@@ -113,9 +114,9 @@ class LocalEngine:
             self.closed = True
             self.jobs.clear()
             self.change.notify_all()
-            processes = list(self.processes.values())
-        for process in processes:
-            process.end()
+            for process in self.processes.values():
+                process.stop()
+        # Each thread closes the pipes of its own process: nobody else may be reading from them.
         for thread in self.threads:
             thread.join()
 
@@ -155,8 +156,6 @@ class LocalEngine:
         if answer is None:
             with self.change:
                 self.processes.pop(number, None)
-                if self.closed:
-                    return Outcome(job, kind="died", reason="stopped")
             return Outcome(job, kind="died", reason=process.last_words())
         message, files = answer
         return Outcome(job, files or None, **message)
@@ -184,7 +183,8 @@ class _Process:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", WORKER, str(core)],
+                # Its parent's number: by the time it asks, that may be gone, and another's.
+                [sys.executable, "-m", WORKER, str(core), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.errors,
@@ -209,14 +209,15 @@ class _Process:
     def last_words(self) -> str:
         """Return how a worker ended, and what it said last."""
         code = self.process.wait()
-        try:
-            self.errors.seek(0)
-            said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
-        except ValueError:  # closed: the engine was, meanwhile
-            said = ""
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
         self.end()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return f"the worker died ({how})" + (f": {said}" if said else "")
+
+    def stop(self) -> None:
+        """Stop the process; whoever waits for its answer is told that there is none."""
+        self.process.kill()
 
     def end(self) -> None:
         """Stop the process and close the pipes."""
@@ -224,10 +225,9 @@ class _Process:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.errors):
             if stream is not None:
-                try:
+                # What was not sent yet has nobody to go to.
+                with suppress(OSError):
                     stream.close()
-                except OSError:
-                    continue
 
 
 def _binary(stream: Any) -> BinaryIO:
