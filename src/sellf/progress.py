@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sellf import stopping
 from sellf.text import plain
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Interrupt:
         self.mine = threading.current_thread() is threading.main_thread()
         if self.mine:
             self.before = signal.signal(signal.SIGINT, self._ask)
+            stopping.check()
         return self
 
     def _ask(self, number: int, frame: object) -> None:

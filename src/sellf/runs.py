@@ -35,6 +35,11 @@ class Run:
     pending: list[str] = field(default_factory=list)
     """Metrics since the last checkpoint."""
 
+    @property
+    def checkpoint(self) -> Path:
+        """Where the last checkpoint is, if there is one."""
+        return self.folder / "checkpoint.safetensors"
+
     def record(self, iteration: int, row: dict[str, Any], state: Any, last: bool) -> None:
         """Keep an iteration's metrics; every so often, write the metrics and then a checkpoint."""
         self.pending.append(json.dumps(row))
@@ -60,7 +65,7 @@ class Run:
                 f"cannot write {path}: {error.strerror}. Type `sellf train --resume {self.folder}` "
                 "to go on from the last checkpoint."
             ) from None
-        files.write(self.folder / "checkpoint.safetensors", _to_bytes(state))
+        files.write(self.checkpoint, _to_bytes(state))
         self.pending.clear()
 
     def alone(self) -> AbstractContextManager[None]:
@@ -74,7 +79,7 @@ class Run:
     def restore(self, state: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Return the state of the last checkpoint and the metrics up to it."""
         leftovers.sweep(self.folder)
-        path = self.folder / "checkpoint.safetensors"
+        path = self.checkpoint
         if not path.exists():
             files.write(self.folder / "metrics.jsonl", b"")
             return state, []

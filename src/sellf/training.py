@@ -293,7 +293,13 @@ def _check(row: dict[str, Any], iteration: int, run: "runs.Run | None") -> None:
     """Stop at the first number that is none."""
     bad = [name for name, value in row.items() if not np.all(np.isfinite(value))]
     if bad:
-        kept = f" The last good checkpoint is in {run.folder}." if run is not None else ""
+        kept = ""
+        if run is not None:
+            kept = (
+                f" The last good checkpoint is in {run.folder}."
+                if run.checkpoint.is_file()
+                else f" There is no checkpoint yet: {run.folder} can be removed."
+            )
         raise DivergedError(
             f"{', '.join(bad)} is not a number in iteration {iteration}: the learning rate or a "
             f"weight is probably too large.{kept}"

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from sellf import __version__
+from sellf import __version__, stopping
 from sellf.errors import InputError
 
 
@@ -15,7 +15,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         print(f"sellf {__version__}")
         return 0
-    from sellf.cli.commands import run
+    with stopping.listening():
+        return _run(arguments or ["--help"])
+
+
+def _run(arguments: Sequence[str]) -> int:
     from sellf.text import plain
 
     for stream in (sys.stdout, sys.stderr):
@@ -23,7 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        run(arguments or ["--help"])
+        from sellf.cli.commands import run
+
+        stopping.check()
+        run(arguments)
         sys.stdout.flush()
     except InputError as error:
         print(f"sellf: {plain(error)}", file=sys.stderr)

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from sellf import stopping
 from sellf.locks import Claims
 from sellf.studies import active, engines, plan
 from sellf.studies.engines import Engine, Job, Outcome
@@ -56,6 +57,7 @@ def run(study: Study, store: Store, engine: Engine, show: Show | None = None) ->
         with show:
             work.begin()
             while work.open or work.elsewhere:
+                stopping.check()
                 for outcome in engine.wait(1.0) if work.open else ():
                     work.take(outcome)
                     show.took(outcome)
