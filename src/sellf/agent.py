@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sellf import files
+from sellf import files, metrics
 from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
@@ -202,7 +202,7 @@ def load(path: str | Path) -> Agent:
         parameters=jnp.asarray(arrays["parameters"]),
         predictor=None if predictor is None else jnp.asarray(predictor),
         settings=config["world_settings"],
-        history=files.read_metrics(path / "metrics.jsonl"),
+        history=metrics.read(path / "metrics.jsonl"),
     )
 
 

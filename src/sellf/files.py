@@ -174,12 +174,14 @@ def read(path: Path, most: int = LARGEST, *, follow: bool = True) -> bytes:
     return content
 
 
-def tensors_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
-    """Return arrays in the safetensors format, with a checksum of all of them."""
+def tensors_to_bytes(arrays: dict[str, np.ndarray], **notes: str) -> bytes:
+    """Return arrays in the safetensors format, with a checksum of all of them, and notes."""
     from safetensors.numpy import save
 
     ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    return save(ordered, metadata={"sha256": _checksum(ordered)})
+    # One note: of several, safetensors writes one first by chance.
+    said = json.dumps(notes | {"sha256": _checksum(ordered)}, sort_keys=True)
+    return save(ordered, metadata={"sellf": said})
 
 
 def read_tensors(path: Path, *, finite: bool = False) -> dict[str, np.ndarray]:
@@ -195,22 +197,22 @@ def read_tensors(path: Path, *, finite: bool = False) -> dict[str, np.ndarray]:
     try:
         content = read(path)
         arrays = load(content)
-        written = _metadata(content).get("sha256")
+        written = metadata(content).get("sha256")
     except (OSError, SafetensorError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise InputError(
-            f"cannot read {path}: it is missing or damaged ({error}). {_AGAIN}"
+            f"cannot read {path}: it is missing or damaged ({error}). {AGAIN}"
         ) from None
     # Files of earlier versions have no checksum.
     if written is not None and written != _checksum(arrays):
-        raise InputError(f"{path} is damaged: its numbers are not as they were written. {_AGAIN}")
+        raise InputError(f"{path} is damaged: its numbers are not as they were written. {AGAIN}")
     if finite:
         bad = [name for name, array in arrays.items() if not _finite(array)]
         if bad:
-            raise InputError(f"{path}: {', '.join(bad)} holds what is not a number. {_AGAIN}")
+            raise InputError(f"{path}: {', '.join(bad)} holds what is not a number. {AGAIN}")
     return arrays
 
 
-_AGAIN = "Restore it from a copy, or train anew into another folder."
+AGAIN = "Restore it from a copy, or train anew into another folder."
 
 
 def _checksum(arrays: dict[str, np.ndarray]) -> str:
@@ -222,10 +224,11 @@ def _checksum(arrays: dict[str, np.ndarray]) -> str:
     return total.hexdigest()
 
 
-def _metadata(content: bytes) -> dict[str, str]:
+def metadata(content: bytes) -> dict[str, str]:
     """Return what a safetensors file says of itself: a length (8 bytes), then a head in JSON."""
     length = int.from_bytes(content[:8], "little")
-    return json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+    said = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+    return json.loads(said.get("sellf", "{}"))
 
 
 def _finite(array: np.ndarray) -> bool:
@@ -279,7 +282,7 @@ def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict
     except InputError:
         raise
     except ValueError:
-        raise InputError(f"{path} is damaged: it is not valid JSON. {_AGAIN}") from None
+        raise InputError(f"{path} is damaged: it is not valid JSON. {AGAIN}") from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != expected_format:
         raise InputError(
@@ -293,59 +296,9 @@ def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict
             "not what was expected here. Train anew, under another name."
         )
     if content.get("sha256") not in (None, _seal(content)):
-        raise InputError(f"{path} is damaged: it is not as it was written. {_AGAIN}")
+        raise InputError(f"{path} is damaged: it is not as it was written. {AGAIN}")
     return content
 
 
 def _is(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read JSON lines; a last line that was cut off is left out."""
-    if not path.is_file():
-        return []
-    try:
-        lines = read(path).split(b"\n")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}.") from None
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = parse_json(line)
-        except ValueError:
-            # What follows the last line break was being written, or is nothing.
-            if number == len(lines):
-                break
-            raise InputError(f"{path}, line {number}, is damaged. {_AGAIN}") from None
-        if not isinstance(row, dict):
-            raise InputError(f"{path}, line {number}, is damaged. {_AGAIN}")
-        rows.append(row)
-    return rows
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Read the metrics of a training: a row an iteration, each with the same figures."""
-    rows = read_lines(path)
-    shape = _shape(rows[0]) if rows else {}
-    for number, row in enumerate(rows):
-        known = {"iteration", "reward", "acceptance", "disparity_true"} <= shape.keys()
-        if not known or _shape(row) != shape or row["iteration"] != number:
-            raise InputError(
-                f"{path}, line {number + 1}, does not hold the figures of iteration {number}: it "
-                f"is damaged. {_AGAIN}"
-            )
-    return rows
-
-
-def _shape(row: dict[str, Any]) -> dict[str, int]:
-    """Return how many numbers there are under each name: 0 for one that stands alone."""
-    lists = {name: value if isinstance(value, list) else [value] for name, value in row.items()}
-    numbers = all(
-        isinstance(one, int | float) and not isinstance(one, bool)
-        for values in lists.values()
-        for one in values
-    )
-    if not numbers:
-        return {}
-    return {name: len(v) if isinstance(v, list) else 0 for name, v in row.items()}

@@ -1,6 +1,5 @@
 """A run's folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `agent.safetensors`."""
 
-import json
 import os
 import platform
 import subprocess
@@ -13,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import __version__, files, leftovers, locks
+from sellf import __version__, files, leftovers, locks, metrics
 from sellf.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
 from sellf.errors import InputError
 from sellf.fairness.checks import number, seed
@@ -32,8 +31,12 @@ class Run:
     folder: Path
     plan: dict[str, Any]
     """The arguments of a `training.Plan`."""
-    pending: list[str] = field(default_factory=list)
+    pending: list[bytes] = field(default_factory=list)
     """Metrics since the last checkpoint."""
+    rows: int = 0
+    """How many were written ..."""
+    total: Any = field(default_factory=lambda: metrics.digest([]))
+    """... and their checksum."""
 
     @property
     def checkpoint(self) -> Path:
@@ -42,7 +45,7 @@ class Run:
 
     def record(self, iteration: int, row: dict[str, Any], state: Any, last: bool) -> None:
         """Keep an iteration's metrics; every so often, write the metrics and then a checkpoint."""
-        self.pending.append(json.dumps(row))
+        self.pending.append(metrics.line(row))
         if last or (iteration + 1) % CHECKPOINT_EVERY == 0:
             self.save(state)
 
@@ -56,8 +59,8 @@ class Run:
             return
         path = self.folder / "metrics.jsonl"
         try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write("".join(line + "\n" for line in self.pending))
+            with path.open("ab") as file:
+                file.write(b"".join(self.pending))
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -65,8 +68,10 @@ class Run:
                 f"cannot write {path}: {error.strerror}. Type `sellf train --resume {self.folder}` "
                 "to go on from the last checkpoint."
             ) from None
-        files.write(self.checkpoint, _to_bytes(state))
+        self.rows += len(self.pending)
+        self.total.update(b"".join(self.pending))
         self.pending.clear()
+        files.write(self.checkpoint, _to_bytes(state, metrics.note(self.rows, self.total)))
 
     def alone(self) -> AbstractContextManager[None]:
         """Keep other processes out while this one trains."""
@@ -85,15 +90,15 @@ class Run:
             return state, []
         state = _from_arrays(state, files.read_tensors(path), path)
         done = int(state.iteration)
-        metrics = self.folder / "metrics.jsonl"
-        rows = files.read_metrics(metrics)[:done]
+        written = self.folder / "metrics.jsonl"
+        rows = metrics.read(written)[:done]
         if len(rows) < done:
             raise InputError(
-                f"{metrics} holds {len(rows)} iterations, and the checkpoint {done}: restore it "
+                f"{written} holds {len(rows)} iterations, and the checkpoint {done}: restore it "
                 "from a copy, or train anew into another folder."
             )
-        content = "".join(json.dumps(row) + "\n" for row in rows)
-        files.write(metrics, content.encode())
+        files.write(written, b"".join(map(metrics.line, rows)))
+        self.rows, self.total = done, metrics.digest(rows)
         return state, rows
 
     def finish(self, agent: Agent) -> None:
@@ -176,9 +181,10 @@ def _git_revision() -> str | None:
     return done.stdout.strip()
 
 
-def _to_bytes(state: Any) -> bytes:
+def _to_bytes(state: Any, note: str) -> bytes:
     leaves = jax.tree.leaves(state)
-    return files.tensors_to_bytes({f"{i:04d}": _raw(leaf) for i, leaf in enumerate(leaves)})
+    arrays = {f"{i:04d}": _raw(leaf) for i, leaf in enumerate(leaves)}
+    return files.tensors_to_bytes(arrays, metrics=note)
 
 
 def _raw(leaf: jax.Array) -> np.ndarray:
@@ -191,8 +197,8 @@ def _from_arrays(like: Any, arrays: dict[str, np.ndarray], path: Path) -> Any:
     fits = len(arrays) == len(leaves)
     restored = []
     for i, leaf in enumerate(leaves):
-        array = arrays.get(f"{i:04d}")
-        if not fits or array is None or array.shape != _raw(leaf).shape:
+        array, raw = arrays.get(f"{i:04d}"), _raw(leaf)
+        if not fits or array is None or (array.shape, array.dtype) != (raw.shape, raw.dtype):
             raise InputError(f"{path} does not belong to this run, or is damaged: train anew.")
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         fresh = jnp.asarray(array)

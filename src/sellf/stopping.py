@@ -34,7 +34,12 @@ def _ask(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def asked() -> bool:
+    """Return whether Ctrl-C was pressed."""
+    return _asked.is_set()
+
+
 def check() -> None:
     """Stop here if Ctrl-C was pressed and got lost."""
-    if _asked.is_set():
+    if asked():
         raise KeyboardInterrupt

@@ -38,7 +38,11 @@ def evaluation(reward, disparity, notion="opportunity"):
         np.full(2, reward),
         {name: np.full(2, value) for name, value in gaps.items()},
         np.full((2, 2), 0.5),
-        {"time": np.arange(3), "reward": np.zeros((2, 3))},
+        {
+            "time": np.arange(3),
+            **{name: np.zeros((2, 3)) for name in store.POINTS},
+            **{name: np.zeros((2, 3, 2)) for name in store.BY_GROUP},
+        },
     )
 
 

@@ -16,7 +16,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sellf {__version__}")
         return 0
     with stopping.listening():
-        return _run(arguments or ["--help"])
+        try:
+            return _run(arguments or ["--help"])
+        except Exception:
+            # A library that was interrupted while it was imported may call it something else.
+            if stopping.asked():
+                return 130
+            raise
 
 
 def _run(arguments: Sequence[str]) -> int:

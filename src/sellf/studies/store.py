@@ -270,6 +270,7 @@ def unflat(
         start = f"{name}."
         return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
+    _check_shapes(arrays, len(groups))
     evaluation = Evaluation(
         notion=run.notion,
         groups=tuple(groups),
@@ -279,6 +280,27 @@ def unflat(
         by_time=part("by_time"),
     )
     return part("metrics"), evaluation
+
+
+POINTS = ("reward", "disparity", "disparity_imputed", "disparity_accepted", "disparity_exact")
+BY_GROUP = ("acceptance", "qualification")
+
+
+def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
+    """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
+    (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
+    views = ("true", "imputed", "accepted", "exact")
+    shapes = {
+        **{f"disparities.{view}": (deployments,) for view in views},
+        "acceptances": (deployments, groups),
+        **{f"by_time.{name}": (deployments, points) for name in POINTS},
+        **{f"by_time.{name}": (deployments, points, groups) for name in BY_GROUP},
+    }
+    bad = [name for name, shape in shapes.items() if arrays[name].shape != shape]
+    whole = ("rewards", "acceptances", *(f"disparities.{view}" for view in views))
+    bad += [name for name in whole if not np.isfinite(arrays[name]).all()]
+    if bad or not deployments or not points:
+        raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
 
 
 def _read(path: Path) -> bytes:
