@@ -100,12 +100,7 @@ def train(
     """
     one_of("notion", notion, tuple(name for name in NOTIONS if name != "demographic"))
     own = dict(world_settings or {})
-    if own and not isinstance(world, str):
-        raise InputError(
-            "world_settings are for a world by name: change the world that is given, or give its "
-            "name, world='lending'."
-        )
-    made = saving.named(world, own) if isinstance(world, str) else world
+    made = _world(world, own)
     number("steps", steps, low=1)
     logs = loggers.chosen(log)
     listed = [dict(config) for config in configs] if configs is not None else [{}]
@@ -135,6 +130,17 @@ def train(
         agent = _run(plans[0], run, progress)
         return [agent] if seeds is not None or configs is not None else agent
     return train_batch(plans, progress=progress)
+
+
+def _world(world: World | str, settings: dict[str, Any]) -> World:
+    if isinstance(world, str):
+        return saving.named(world, settings)
+    if settings:
+        raise InputError(
+            "world_settings are for a world by name: change the world that is given, or give its "
+            "name, world='lending'."
+        )
+    return world
 
 
 def resume(
