@@ -72,7 +72,8 @@ def _changed(chance: Chance, value: Any) -> Any:
         if act < 0.2:
             return value + value[at:]
         return [*value[:at], _changed(chance, value[at]), *value[at + 1 :]]
-    if isinstance(value, int | float) and not isinstance(value, bool) and chance.random() < 0.5:
+    counts = isinstance(value, int | float) and not isinstance(value, bool)
+    if counts and abs(value) < 1e300 and chance.random() < 0.5:
         return value * chance.choice((-1, 2, 0, 1.0001, 1e10))
     return chance.choice(NASTY)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.hostile import fuzz
 
-INPUTS = int(os.environ.get("FUZZ_INPUTS", "40"))
+INPUTS = int(os.environ.get("FUZZ_INPUTS", "20"))
 
 
 @pytest.mark.parametrize("kind", list(fuzz.KINDS))
