@@ -61,18 +61,38 @@ def own_world() -> Any:
     )
 
 
+def untrained(world: Any, folder: Path) -> Path:
+    """Save an agent that knows nothing: its files are like any other's, and made at once."""
+    import numpy as np
+
+    from sellf.agent import Agent
+    from sellf.algorithms import catalogue, networks
+    from sellf.algorithms.config import as_dict
+
+    hooks, config = catalogue.resolve("sellf", {})
+    chance = np.random.default_rng(0)
+    policy, predictor = (
+        chance.normal(size=networks.size(stacks, world.inputs)).astype(np.float32)
+        for stacks in (hooks.stacks(len(world.groups)), (hooks.predictor,))
+    )
+    agent = Agent(world, "sellf", "opportunity", as_dict(config), 0, policy, predictor)
+    return agent.save(folder / "agent")
+
+
 def good_agent(folder: Path) -> Path:
     import sellf
 
-    small = {"population": 50, "window": 50, "horizon": 64}
-    agent = sellf.train("lending", "sellf", world_settings=small, **short_training())
-    return agent.save(folder / "agent")
+    return untrained(sellf.make_world("lending"), folder)
+
+
+def good_world(folder: Path) -> Path:
+    return untrained(own_world(), folder)
 
 
 def good_run(folder: Path) -> Path:
     import sellf
 
-    sellf.train(own_world(), "sellf-direct", out=folder / "run", **short_training())
+    sellf.train(own_world(), "ppo", out=folder / "run", **short_training())
     return folder / "run"
 
 
@@ -82,9 +102,9 @@ def use_agent(folder: Path) -> Any:
     import sellf
     from sellf.envs.saving import rules_of, tables_of
 
-    agent = sellf.load(folder / ("agent" if (folder / "agent").exists() else "run"))
-    agent.probability(np.zeros((1, agent.world.inputs - len(agent.world.groups))), ["a"]) \
-        if "a" in agent.world.groups else None  # fmt: skip
+    agent = sellf.load(folder / "agent")
+    people = np.zeros((1, agent.world.inputs - len(agent.world.groups)))
+    agent.probability(people, agent.world.groups[:1])
     tables = {name: table.tobytes() for name, table in tables_of(agent.world).items()}
     return (np.asarray(agent.parameters).tobytes(), rules_of(agent.world), tables, agent.config,
             agent.seed, agent.notion, agent.history, agent.statement)  # fmt: skip
@@ -102,7 +122,7 @@ def use_run(folder: Path) -> Any:
     run = runs.open_run(folder / "run")
     plan = training.Plan(**run.plan)
     sizes = (plan.world.population, plan.world.window, plan.config["rollout"])
-    if max(sizes) > 5000 or plan.iterations > 100 or plan.algorithm != "sellf-direct":
+    if max(sizes) > 5000 or plan.iterations > 100 or plan.algorithm != "ppo":
         return "another training"
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
@@ -172,14 +192,14 @@ def use_audit(folder: Path) -> Any:
 
 KINDS = {
     "agent": Kind(good_agent, use_agent),
-    "world": Kind(good_run, use_agent),
+    "world": Kind(good_world, use_agent),
     "run": Kind(good_run, use_run),
     "store": Kind(good_store, use_store),
     "study": Kind(good_study, use_study),
     "audit": Kind(good_audit, use_audit),
 }
 WORLD = ("world.safetensors", "config.json")
-"""What is made worse of a run, where it is its world that is tried."""
+"""What is made worse of an agent, where it is its world that is tried."""
 
 
 def command(*arguments: str) -> str:
