@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help demo docs test test-slow lint format build bench bench-rivals tables lock clean
+.PHONY: help demo docs test test-slow fuzz lint format build bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -19,6 +19,11 @@ test: .venv/.dev ## the tests (a few minutes)
 
 test-slow: .venv/.dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow
+
+INPUTS ?= 100000
+
+fuzz: .venv/.dev ## damaged and forged files, read as a user would (hours; INPUTS=6000 for minutes)
+	$(BIN)/python -m tests.hostile.fuzz --inputs $(INPUTS)
 
 lint: .venv/.dev ## style and types; the documents build
 	$(BIN)/ruff check .

@@ -1,6 +1,5 @@
 """A trained agent: what decides, what predicts labels, and the world it was made for."""
 
-import json
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -11,15 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sellf import files
+from sellf import files, metrics
 from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
 from sellf.envs import saving
 from sellf.envs.world import SMALL, Chances, World
-from sellf.envs.worlds import WORLDS, make_world
+from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
-from sellf.fairness import Notion
+from sellf.fairness import NOTIONS, Notion
+from sellf.fairness.checks import one_of
 
 FORMAT = 1
 """Of saved agents and runs; one more whenever older ones can no longer be read."""
@@ -145,28 +145,28 @@ class Agent:
 
     def describe(self) -> bytes:
         """Return what the agent is, as JSON."""
-        named = {
+        return files.sealed_json(self.description())
+
+    def description(self) -> dict[str, Any]:
+        """Return what the agent is, as plain values."""
+        return {
             "format": FORMAT,
-            "world": self.world.name,
-            "world_settings": self.settings,
-            "world_rules": saving.rules_of(self.world),
+            **describe_world(self.world, self.settings),
             "algorithm": self.algorithm,
             "notion": self.notion,
             "config": self.config,
             "seed": self.seed,
         }
-        return json.dumps(named, indent=2).encode()
 
     def tensors(self) -> dict[str, bytes]:
-        """Return the parameters (and, of a world of one's own, its tables) as files."""
+        """Return the parameters, and a world that no name can make again, as files."""
         arrays = {"parameters": np.asarray(self.parameters)}
         if self.predictor is not None:
             arrays["predictor"] = np.asarray(self.predictor)
-        tensors = {"agent.safetensors": files.tensors_to_bytes(arrays)}
-        if self.world.name not in WORLDS:
-            tables = saving.tables_of(self.world)
-            tensors["world.safetensors"] = files.tensors_to_bytes(tables)
-        return tensors
+        return {
+            "agent.safetensors": files.tensors_to_bytes(arrays),
+            **world_files(self.world, self.settings),
+        }
 
 
 def load(path: str | Path) -> Agent:
@@ -177,16 +177,21 @@ def load(path: str | Path) -> Agent:
         raise InputError(
             f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."
         )
-    arrays = files.read_tensors(path / "agent.safetensors")
+    one_of(f"{path}: notion", config["notion"], NOTIONS)
+    arrays = files.read_tensors(path / "agent.safetensors", finite=True)
     world = load_world(path, config)
     hooks, _ = catalogue.resolve(config["algorithm"], config["config"])
-    stacks = hooks.stacks(len(world.groups))
-    expected = networks.size(stacks, world.inputs)
-    if arrays.get("parameters", np.empty(0)).shape != (expected,):
-        raise InputError(
-            f"{path}: agent.safetensors does not fit {config['algorithm']} on {config['world']}: "
-            f"expected {expected:,} parameters. It may be damaged."
-        )
+    expected = {"parameters": hooks.stacks(len(world.groups))}
+    if hooks.predictor is not None:
+        expected["predictor"] = (hooks.predictor,)
+    for name, stacks in expected.items():
+        size = networks.size(stacks, world.inputs)
+        found = arrays.get(name, np.empty(0))
+        if found.shape != (size,) or found.dtype != np.float32:
+            raise InputError(
+                f"{path}: agent.safetensors does not fit {config['algorithm']} on "
+                f"{config['world']}: expected {size:,} {name}. It may be damaged."
+            )
     predictor = arrays.get("predictor")
     return Agent(
         world=world,
@@ -197,21 +202,47 @@ def load(path: str | Path) -> Agent:
         parameters=jnp.asarray(arrays["parameters"]),
         predictor=None if predictor is None else jnp.asarray(predictor),
         settings=config["world_settings"],
-        history=files.read_lines(path / "metrics.jsonl"),
+        history=metrics.read(path / "metrics.jsonl"),
     )
+
+
+def describe_world(world: World, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what the configuration of an agent or run says of its world."""
+    return {
+        "world": world.name,
+        "world_settings": saving.plain_settings(settings),
+        "world_rules": saving.rules_of(world),
+        "world_tables": not saving.by_name(world, settings),
+    }
+
+
+def world_files(world: World, settings: dict[str, Any]) -> dict[str, bytes]:
+    """Return the tables of a world as a file, if its name and settings do not make it again."""
+    if saving.by_name(world, settings):
+        return {}
+    return {"world.safetensors": files.tensors_to_bytes(saving.tables_of(world))}
 
 
 def load_world(path: Path, config: dict[str, Any]) -> World:
     """Make a saved agent's or run's world again: by name, or from the tables beside it."""
-    if config["world"] in WORLDS:
-        return _named(config["world"], json.dumps(config["world_settings"]))
-    return saving.restore(config["world_rules"], files.read_tensors(path / "world.safetensors"))
-
-
-@lru_cache(maxsize=8)
-def _named(world: str, settings: str) -> World:
-    """Return a world by name, the same when asked again: many runs share one."""
-    return make_world(world, **json.loads(settings))
+    rules, settings = config["world_rules"], config["world_settings"]
+    if config.get("world_tables", config["world"] not in WORLDS):
+        tables = files.read_tensors(path / "world.safetensors", finite=True)
+        world = saving.restore(rules, tables)
+    else:
+        reads = sorted(set(settings) & set(saving.READS))
+        if reads:
+            raise InputError(
+                f"{path} was made with {reads[0]}, a file that loading does not read, and without "
+                "the world's tables: train anew."
+            )
+        world = saving.named(config["world"], settings)
+    if saving.plain_settings(saving.rules_of(world)) != rules or world.name != config["world"]:
+        raise InputError(
+            f"{path} was made for a world {config['world']} with other rules than its name and "
+            "settings make now: it is damaged, or was saved by an earlier version. Train anew."
+        )
+    return world
 
 
 @lru_cache(maxsize=64)

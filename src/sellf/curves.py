@@ -18,8 +18,7 @@ def draw(agent: "Agent") -> Any:
         from matplotlib.ticker import EngFormatter, MaxNLocator
     except ImportError:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
-    # A training that was killed may have lost what it logged last.
-    rows = [row for row in agent.history if "reward" in row]
+    rows = agent.history
     if not rows:
         raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
     column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}

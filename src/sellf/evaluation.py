@@ -16,13 +16,16 @@ from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
 from sellf.envs.rollout import renewed, replay
 from sellf.envs.world import Chances, World
+from sellf.errors import InputError
 from sellf.fairness import VIEWS, Notion, spread, utility
-from sellf.fairness.checks import number
+from sellf.fairness.checks import seed as check_seed
+from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
 
 if TYPE_CHECKING:
     from sellf.agent import Agent
 
+MOST_DEPLOYMENTS = 100_000
 POINTS = 50
 """At how many moments of a deployment figures are kept."""
 
@@ -135,8 +138,9 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
         deployments: how many new populations.
         seed: of the deployments; the training's seed plays no part in them.
     """
-    deployments = int(number("deployments", deployments, low=1))
-    keys = jax.random.split(jax.random.key(seed), deployments)
+    deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
+    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
+    _check(agent)
     run = program(agent.hooks, agent.notion)
     raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
     return _summarise(agent.world, agent.notion, raw)
@@ -152,17 +156,28 @@ def evaluate_all(
         deployments: how many new populations, the same for all agents.
         seed: of the deployments.
     """
-    deployments = int(number("deployments", deployments, low=1))
+    deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
     use_cache()
-    keys = jax.random.split(jax.random.key(seed), deployments)
+    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
     results = []
     for agent in agents:
+        _check(agent)
         accept, predict = agent.by_profile()
         run = tabular(agent.notion)
         each = [run(agent.world, accept, predict, key) for key in keys]
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
         results.append(_summarise(agent.world, agent.notion, raw))
     return results
+
+
+def _check(agent: "Agent") -> None:
+    """Refuse parameters that are not numbers: whatever they decide, it would look fair."""
+    parts = {"parameters": agent.parameters, "predictor": agent.predictor}
+    bad = [name for name, v in parts.items() if v is not None and not np.isfinite(v).all()]
+    if bad:
+        raise InputError(
+            f"{' and '.join(bad)} of the agent holds what is not a number: train anew."
+        )
 
 
 @lru_cache(maxsize=8)

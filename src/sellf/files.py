@@ -1,21 +1,96 @@
 """Files that are whole or not there, and that cannot run code: JSON, JSON lines, safetensors."""
 
+import errno
 import json
+import math
 import os
+import re
 import shutil
+import stat
 import tempfile
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sellf import leftovers
 from sellf.errors import InputError
+
+LARGEST = 2**30
+"""Bytes of a file that is read whole; what claims to be larger is none of ours."""
+LARGEST_TEXT = 2**26
+"""The same for JSON."""
+RUN = (
+    "config.json",
+    "metrics.jsonl",
+    "checkpoint.safetensors",
+    "agent.safetensors",
+    "world.safetensors",
+    "results.safetensors",
+    "sha256sums",
+    "loggers.json",
+)
+"""What a run's folder may hold, in a store too; no output is written over these."""
+_STREAMS = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") -> None:
+    """Refuse output, before any work is done, that would replace an input or cannot be written.
+
+    Args:
+        path: where the output is to go.
+        inputs: the files that are read, and folders of which anything may be; those that do not
+            exist do not matter.
+        option: what was typed before the path.
+    """
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent} for {option} {path}: make it first.")
+    if path.is_dir():
+        raise InputError(f"{option} {path} is a folder: name a file in it.")
+    if path.is_block_device():
+        raise InputError(f"{option} {path} is a disk: give the name of a file.")
+    for one in inputs:
+        if _same_place(path, one):
+            raise InputError(
+                f"{option} {path} is read by this command, and would be lost: give another name."
+            )
+    if _streamed(path):
+        return
+    target = path.resolve()
+    refused = target if target.exists() else target.parent
+    if not os.access(refused, os.W_OK) or not os.access(target.parent, os.W_OK):
+        raise InputError(f"cannot write {option} {path}: {os.strerror(errno.EACCES)}.")
+    leftovers.sweep(target.parent)
+
+
+def _same_place(path: Path, other: Path) -> bool:
+    """Return whether a path is that file, by whatever name, or within that folder."""
+    if other.is_dir():
+        return path.resolve().is_relative_to(other.resolve())
+    return path.exists() and other.exists() and path.samefile(other)
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole: beside it first, then in its place."""
+    """Write a file whole: beside it first, then in its place; pipes and terminals are written to.
+
+    What a link leads to is written, and the link stays.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        if _streamed(path):
+            with path.open("wb") as stream:
+                stream.write(content)
+            return
+        path = path.resolve() if path.is_symlink() else path
+        if path.exists() and not path.is_file():
+            raise InputError(f"cannot write {path}: it is a folder or a disk, not a file.")
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
+        prefix, suffix = leftovers.affixes(path.name)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=suffix)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}.") from None
     try:
@@ -23,26 +98,50 @@ def write(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
+        Path(name).chmod(mode)
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
         raise InputError(
             f"cannot write {path}: {error.strerror}. What was there is as it was."
         ) from None
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _streamed(path: Path) -> bool:
+    """Return whether a path is a pipe, a terminal or the like: there is no file to replace."""
+    if _STREAMS.fullmatch(str(path.absolute())):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
 def write_folder(path: Path, contents: dict[str, bytes]) -> Path:
     """Write a folder of files that did not exist, whole or not at all."""
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise InputError(f"{path} exists: choose another name, or remove it first.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    prefix, suffix = leftovers.affixes(path.name)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        leftovers.sweep(path.parent)
+        beside = Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix, suffix=suffix))
+    except OSError as error:
+        raise InputError(
+            f"cannot make the folder {path}: {error.strerror}. Give another place."
+        ) from None
     try:
         for name, content in contents.items():
             write(beside / name, content)
         beside.chmod(0o777 & ~_umask())
         beside.replace(path)
+    except OSError as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise InputError(f"cannot make the folder {path}: {error.strerror}.") from None
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
         raise
@@ -56,25 +155,118 @@ def _umask() -> int:
     return mask
 
 
-def tensors_to_bytes(arrays: dict[str, np.ndarray]) -> bytes:
-    """Return arrays in the safetensors format."""
+def read(path: Path, most: int = LARGEST, *, follow: bool = True) -> bytes:
+    """Return what a regular file holds; a device or pipe could go on for ever, and is refused.
+
+    Args:
+        path: of the file.
+        most: how many bytes it may have.
+        follow: whether it may be a link.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise InputError(f"{path} is not a regular file, and is not read.")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise InputError(f"{path} has more than {most:,} bytes: it is not what was expected here.")
+    return content
+
+
+def tensors_to_bytes(arrays: dict[str, np.ndarray], **notes: str) -> bytes:
+    """Return arrays in the safetensors format, with a checksum of all of them, and notes."""
     from safetensors.numpy import save
 
-    return save({name: np.asarray(array, order="C") for name, array in arrays.items()})
+    ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    # One note: of several, safetensors writes one first by chance.
+    said = json.dumps(notes | {"sha256": _checksum(ordered)}, sort_keys=True)
+    return save(ordered, metadata={"sellf": said})
 
 
-def read_tensors(path: Path) -> dict[str, np.ndarray]:
-    """Read arrays in the safetensors format."""
+def read_tensors(path: Path, *, finite: bool = False) -> dict[str, np.ndarray]:
+    """Read arrays in the safetensors format; refuse them if they are not as they were written.
+
+    Args:
+        path: of the file.
+        finite: whether every number has to be one.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     try:
-        return load(path.read_bytes())
-    except (OSError, SafetensorError, ValueError) as error:
+        content = read(path)
+        arrays = load(content)
+        written = metadata(content).get("sha256")
+    except (OSError, SafetensorError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise InputError(
-            f"cannot read {path}: it is missing or damaged ({error}). Restore it from a copy, or "
-            "train anew into another folder."
+            f"cannot read {path}: it is missing or damaged ({error}). {AGAIN}"
         ) from None
+    # Files of earlier versions have no checksum.
+    if written is not None and written != _checksum(arrays):
+        raise InputError(f"{path} is damaged: its numbers are not as they were written. {AGAIN}")
+    if finite:
+        bad = [name for name, array in arrays.items() if not _finite(array)]
+        if bad:
+            raise InputError(f"{path}: {', '.join(bad)} holds what is not a number. {AGAIN}")
+    return arrays
+
+
+AGAIN = "Restore it from a copy, or train anew into another folder."
+
+
+def _checksum(arrays: dict[str, np.ndarray]) -> str:
+    total = sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        total.update(json.dumps([name, array.dtype.str, list(array.shape)]).encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def metadata(content: bytes) -> dict[str, str]:
+    """Return what a safetensors file says of itself: a length (8 bytes), then a head in JSON."""
+    length = int.from_bytes(content[:8], "little")
+    said = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+    return json.loads(said.get("sellf", "{}"))
+
+
+def _finite(array: np.ndarray) -> bool:
+    return array.dtype.kind != "f" or bool(np.isfinite(array).all())
+
+
+def parse_json(content: bytes) -> Any:
+    """Return what JSON says; a ValueError where it says what no number or text can be."""
+    text = content.decode(json.detect_encoding(content))
+    try:
+        parsed = json.loads(text, parse_constant=_no_number, parse_float=_float)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if _SURROGATE.search(text):
+        # Half of a character, which nothing can print.
+        json.dumps(parsed, ensure_ascii=False).encode()
+    return parsed
+
+
+def _no_number(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return value
+
+
+def sealed_json(content: dict[str, Any]) -> bytes:
+    """Return an object as JSON, with a checksum that `read_json` compares."""
+    return json.dumps(content | {"sha256": _seal(content)}, indent=2).encode()
+
+
+def _seal(content: dict[str, Any]) -> str:
+    plain = {name: value for name, value in content.items() if name != "sha256"}
+    return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict[str, Any]:
@@ -82,37 +274,31 @@ def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError:
+        content = parse_json(read(path, LARGEST_TEXT))
+    except FileNotFoundError:
         raise InputError(f"{path.parent} holds no {path.name}: it is not a run folder.") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}.") from None
+    except InputError:
+        raise
     except ValueError:
-        raise InputError(
-            f"{path} is damaged: it is not valid JSON. Restore it from a copy, or train anew into "
-            "another folder."
-        ) from None
+        raise InputError(f"{path} is damaged: it is not valid JSON. {AGAIN}") from None
     found = content.get("format") if isinstance(content, dict) else None
     if found != expected_format:
         raise InputError(
             f"{path} has format {found!r}, this version reads {expected_format}: use the version "
             "of sellf that wrote it."
         )
-    lost = [name for name, kind in needed.items() if not isinstance(content.get(name), kind)]
+    lost = [name for name, kind in needed.items() if not _is(content.get(name), kind)]
     if lost:
         raise InputError(
             f"{path} lacks {', '.join(lost)}, or holds something else there: it is damaged, or "
             "not what was expected here. Train anew, under another name."
         )
+    if content.get("sha256") not in (None, _seal(content)):
+        raise InputError(f"{path} is damaged: it is not as it was written. {AGAIN}")
     return content
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Read JSON lines; a last line that was cut off is left out."""
-    if not path.is_file():
-        return []
-    rows: list[dict[str, Any]] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break
-    return rows
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not (kind is int and isinstance(value, bool))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sellf import __version__, files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
-from sellf.trackers import About, MLflow, Status, TensorBoard, Tracker, WeightsAndBiases
+from sellf.trackers import About, LogWarning, MLflow, Status, TensorBoard, Tracker, WeightsAndBiases
 
 if TYPE_CHECKING:
     from sellf.training import Plan
@@ -28,10 +28,6 @@ TRACKERS: dict[str, tuple[str, type[Tracker]]] = {
 
 IDENTITIES = "loggers.json"
 """The file in a run's folder from which trackers find their run again."""
-
-
-class LogWarning(RuntimeWarning):
-    """A log has failed; the training goes on without it."""
 
 
 def chosen(log: Choice | Iterable[Choice] | None) -> tuple[Choice, ...]:
@@ -109,7 +105,7 @@ class Log:
     def __enter__(self) -> Self:
         known = self._identities()
         for name in (choice for choice in self.plan.log if isinstance(choice, str)):
-            self._guarded(name, self._open, name, known.get(name))
+            self._guarded(name, self._open, name, _texts(known.get(name)))
         found = {name: t.identity for name, t in self.trackers.items() if t.identity}
         if self.kept and found:
             self._guarded("", self._keep, known | found)
@@ -182,13 +178,20 @@ class Log:
 
     def _identities(self) -> dict[str, Any]:
         try:
-            found = json.loads((self.folder / IDENTITIES).read_text(encoding="utf-8"))
+            found = files.parse_json(files.read(self.folder / IDENTITIES, files.LARGEST_TEXT))
         except (OSError, ValueError):
             return {}
         return found if self.kept and isinstance(found, dict) else {}
 
     def _keep(self, identities: dict[str, Any]) -> None:
         files.write(self.folder / IDENTITIES, json.dumps(identities, indent=2).encode())
+
+
+def _texts(identity: Any) -> dict[str, str] | None:
+    """Return what a tracker said of a run, if that is what it is."""
+    if not isinstance(identity, dict) or not identity:
+        return None
+    return {key: value for key, value in identity.items() if isinstance(value, str)}
 
 
 def _settings(plan: "Plan") -> dict[str, bool | int | float | str]:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sellf import stopping
+from sellf.text import plain
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
@@ -29,6 +32,7 @@ class Interrupt:
         self.mine = threading.current_thread() is threading.main_thread()
         if self.mine:
             self.before = signal.signal(signal.SIGINT, self._ask)
+            stopping.check()
         return self
 
     def _ask(self, number: int, frame: object) -> None:
@@ -62,17 +66,17 @@ class Progress:
 
     def __enter__(self) -> Self:
         side = f" x {self.runs}" if self.runs > 1 else ""
-        self.title = f"{self.plan.algorithm}{side} on {self.plan.world.name}"
+        self.title = plain(f"{self.plan.algorithm}{side} on {self.plan.world.name}")
         if self.terminal:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             self.bar = Progress(
-                TextColumn("[bold]{task.description}"),
+                TextColumn("{task.description}", style="bold", markup=False),
                 BarColumn(),
                 TextColumn("{task.percentage:>3.0f}%"),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[figures]}"),
+                TextColumn("{task.fields[figures]}", markup=False),
                 console=Console(stderr=True),
             )
             self.bar.start()
@@ -98,7 +102,7 @@ class Progress:
     def say(self, text: str) -> None:
         """Write a line."""
         if self.shown:
-            print(text, file=sys.stderr, flush=True)
+            print(plain(text), file=sys.stderr, flush=True)
 
     def _figures(self, rows: list[dict[str, Any]]) -> str:
         accepted = np.mean([row["acceptance"] for row in rows], axis=0)
@@ -106,7 +110,7 @@ class Progress:
         shares = ", ".join(f"{g} {a:.0%}" for g, a in zip(groups, accepted, strict=True))
         gap = np.mean([row["disparity_true"] for row in rows])
         reward = np.mean([row["reward"] for row in rows])
-        return f"disparity {gap:.3f}, reward {reward:+.0f} a rollout, accepted {shares}"
+        return f"disparity {gap:.3f}, reward {reward:+.0f} a rollout, accepted {plain(shares)}"
 
     def __exit__(self, *error: object) -> None:
         if self.bar is not None:

@@ -1,8 +1,9 @@
 """A run's folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `agent.safetensors`."""
 
-import json
+import os
 import platform
 import subprocess
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import __version__, files
-from sellf.agent import FORMAT, NEEDED, Agent, load_world
-from sellf.envs import saving
-from sellf.envs.worlds import WORLDS
+from sellf import __version__, files, leftovers, locks, metrics
+from sellf.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
 from sellf.errors import InputError
+from sellf.fairness.checks import number, seed
 
 if TYPE_CHECKING:
     from sellf.training import Plan
@@ -31,42 +31,74 @@ class Run:
     folder: Path
     plan: dict[str, Any]
     """The arguments of a `training.Plan`."""
-    pending: list[str] = field(default_factory=list)
+    pending: list[bytes] = field(default_factory=list)
     """Metrics since the last checkpoint."""
+    rows: int = 0
+    """How many were written ..."""
+    total: Any = field(default_factory=lambda: metrics.digest([]))
+    """... and their checksum."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where the last checkpoint is, if there is one."""
+        return self.folder / "checkpoint.safetensors"
 
     def record(self, iteration: int, row: dict[str, Any], state: Any, last: bool) -> None:
-        """Keep an iteration's metrics; every so often, write a checkpoint and then the metrics.
-
-        In this order a run that is killed has metrics of at most as many iterations as its
-        checkpoint knows, or a few more, which going on writes again.
-        """
-        self.pending.append(json.dumps(row))
+        """Keep an iteration's metrics; every so often, write the metrics and then a checkpoint."""
+        self.pending.append(metrics.line(row))
         if last or (iteration + 1) % CHECKPOINT_EVERY == 0:
             self.save(state)
 
     def save(self, state: Any) -> None:
-        """Write a checkpoint, and the metrics up to it."""
+        """Write the metrics, and then the checkpoint that they lead up to.
+
+        In this order a run that is killed has the metrics of every iteration that its checkpoint
+        knows, and maybe of a few more, which going on writes again.
+        """
         if not self.pending:
             return
-        files.write(self.folder / "checkpoint.safetensors", _to_bytes(state))
-        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
-            file.write("".join(line + "\n" for line in self.pending))
+        path = self.folder / "metrics.jsonl"
+        try:
+            with path.open("ab") as file:
+                file.write(b"".join(self.pending))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(
+                f"cannot write {path}: {error.strerror}. Type `sellf train --resume {self.folder}` "
+                "to go on from the last checkpoint."
+            ) from None
+        self.rows += len(self.pending)
+        self.total.update(b"".join(self.pending))
         self.pending.clear()
+        files.write(self.checkpoint, _to_bytes(state, metrics.note(self.rows, self.total)))
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep other processes out while this one trains."""
+        return locks.only_one(
+            self.folder,
+            f"another process is training in {self.folder}: wait until it has ended, or stop it; "
+            f"then type `sellf train --resume {self.folder}`.",
+        )
 
     def restore(self, state: Any) -> tuple[Any, list[dict[str, Any]]]:
         """Return the state of the last checkpoint and the metrics up to it."""
-        path = self.folder / "checkpoint.safetensors"
+        leftovers.sweep(self.folder)
+        path = self.checkpoint
         if not path.exists():
             files.write(self.folder / "metrics.jsonl", b"")
             return state, []
         state = _from_arrays(state, files.read_tensors(path), path)
         done = int(state.iteration)
-        rows = files.read_lines(self.folder / "metrics.jsonl")[:done]
+        written = self.folder / "metrics.jsonl"
+        rows = metrics.read(written)[:done]
         if len(rows) < done:
-            # Killed between the checkpoint and its metrics: the numbers of those are lost.
-            rows += [{"iteration": i} for i in range(len(rows), done)]
-        content = "".join(json.dumps(row) + "\n" for row in rows)
-        files.write(self.folder / "metrics.jsonl", content.encode())
+            raise InputError(
+                f"{written} holds {len(rows)} iterations, and the checkpoint {done}: restore it "
+                "from a copy, or train anew into another folder."
+            )
+        files.write(written, b"".join(map(metrics.line, rows)))
+        self.rows, self.total = done, metrics.digest(rows)
         return state, rows
 
     def finish(self, agent: Agent) -> None:
@@ -88,12 +120,7 @@ def create(folder: Path, plan: "Plan") -> Run:
         "python": platform.python_version(),
         "jax": jax.__version__,
         "git": _git_revision(),
-        "world": plan.world.name,
-        "world_settings": {
-            name: str(value) if isinstance(value, Path) else value
-            for name, value in plan.settings.items()
-        },
-        "world_rules": saving.rules_of(plan.world),
+        **describe_world(plan.world, plan.settings),
         "algorithm": plan.algorithm,
         "notion": plan.notion,
         "config": plan.config,
@@ -101,9 +128,11 @@ def create(folder: Path, plan: "Plan") -> Run:
         "steps": plan.steps,
         "log": [choice for choice in plan.log if isinstance(choice, str)],
     }
-    contents = {"config.json": json.dumps(content, indent=2).encode(), "metrics.jsonl": b""}
-    if plan.world.name not in WORLDS:
-        contents["world.safetensors"] = files.tensors_to_bytes(saving.tables_of(plan.world))
+    contents = {
+        "config.json": files.sealed_json(content),
+        "metrics.jsonl": b"",
+        **world_files(plan.world, plan.settings),
+    }
     files.write_folder(folder, contents)
     return Run(folder, vars(plan))
 
@@ -125,8 +154,8 @@ def open_run(folder: Path) -> Run:
             "algorithm": config["algorithm"],
             "notion": config["notion"],
             "config": config["config"],
-            "seed": config["seed"],
-            "steps": config["steps"],
+            "seed": seed(f"{folder}: seed", config["seed"]),
+            "steps": int(number(f"{folder}: steps", config["steps"], low=1)),
             "settings": config["world_settings"],
             "log": config.get("log", []),
         },
@@ -152,9 +181,10 @@ def _git_revision() -> str | None:
     return done.stdout.strip()
 
 
-def _to_bytes(state: Any) -> bytes:
+def _to_bytes(state: Any, note: str) -> bytes:
     leaves = jax.tree.leaves(state)
-    return files.tensors_to_bytes({f"{i:04d}": _raw(leaf) for i, leaf in enumerate(leaves)})
+    arrays = {f"{i:04d}": _raw(leaf) for i, leaf in enumerate(leaves)}
+    return files.tensors_to_bytes(arrays, metrics=note)
 
 
 def _raw(leaf: jax.Array) -> np.ndarray:
@@ -167,8 +197,8 @@ def _from_arrays(like: Any, arrays: dict[str, np.ndarray], path: Path) -> Any:
     fits = len(arrays) == len(leaves)
     restored = []
     for i, leaf in enumerate(leaves):
-        array = arrays.get(f"{i:04d}")
-        if not fits or array is None or array.shape != _raw(leaf).shape:
+        array, raw = arrays.get(f"{i:04d}"), _raw(leaf)
+        if not fits or array is None or (array.shape, array.dtype) != (raw.shape, raw.dtype):
             raise InputError(f"{path} does not belong to this run, or is damaged: train anew.")
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         fresh = jnp.asarray(array)

@@ -9,6 +9,7 @@ import re
 import struct
 import time
 import uuid
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,6 +20,10 @@ Status = Literal["finished", "stopped", "failed"]
 
 FLUSH_SECONDS = 1.0
 """Figures are kept back for at most this long: writing costs more than an iteration."""
+
+
+class LogWarning(RuntimeWarning):
+    """A log has failed or begins anew; the training goes on."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,11 @@ class About:
     begun: int
     """Decisions before this sitting."""
     known: dict[str, str] | None
-    """What the tracker said in `identity`, if it has seen the run before."""
+    """What the tracker said in `identity`, if it has seen the run before.
+
+    It comes from the run's folder, which may be somebody else's: it finds a run again where this
+    machine logs to anyway, and never says where that is. Credentials would go there too.
+    """
     shown: bool
     """Whether the tracker may write to the terminal."""
 
@@ -132,10 +141,9 @@ class WeightsAndBiases:
         """Begin a run, or resume the one with the same id."""
         wandb = import_module("wandb")
         about.folder.mkdir(parents=True, exist_ok=True)
-        identity = about.known or {
-            "id": uuid.uuid4().hex[:8],
-            "project": os.environ.get("WANDB_PROJECT") or "sellf",
-        }
+        project = os.environ.get("WANDB_PROJECT") or "sellf"
+        known = _found_again(about, "project", project, "WANDB_PROJECT")
+        identity = {"id": known["id"] if known else uuid.uuid4().hex[:8], "project": project}
         self.identity: dict[str, str] | None = identity
         self.run = wandb.init(
             **identity,
@@ -152,7 +160,7 @@ class WeightsAndBiases:
             self.last = self.run.starting_step - 1
         else:
             # Offline, nobody knows what earlier sittings wrote: everything, one hopes.
-            self.last = about.begun if about.known else 0
+            self.last = about.begun if known else 0
 
     def log(self, decisions: int, figures: dict[str, float]) -> None:
         """Hand the figures over; they are sent in the background."""
@@ -171,8 +179,9 @@ class MLflow:
         """Begin a run, or go on with the one that has the stored id."""
         tracking = import_module("mlflow.tracking")
         self.entities = import_module("mlflow.entities")
-        known = about.known or {}
-        self.client = tracking.MlflowClient(tracking_uri=known.get("uri"))
+        self.client = tracking.MlflowClient()
+        uri = self.client.tracking_uri
+        known = _found_again(about, "uri", uri, "MLFLOW_TRACKING_URI")
         self.pending: list[Any] = []
         self.sent = 0.0
         self.last = 0
@@ -183,8 +192,7 @@ class MLflow:
             self.client.update_run(self.id, status="RUNNING")
         else:
             self.id = self._begin(about)
-        # Whole, so that the store is found from another folder too.
-        self.identity: dict[str, str] | None = {"uri": self.client.tracking_uri, "run": self.id}
+        self.identity: dict[str, str] | None = {"uri": uri, "run": self.id}
 
     def _begin(self, about: About) -> str:
         name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or "sellf"
@@ -219,6 +227,23 @@ class MLflow:
             self.client.log_batch(self.id, metrics=self.pending[at : at + 1000])
         self.pending.clear()
         self.sent = time.monotonic()
+
+
+def _found_again(about: About, where: str, configured: str, variable: str) -> dict[str, str] | None:
+    """Return what finds the run again, if it was logged to where this machine logs to."""
+    known = about.known
+    if known is None or known.get(where) == configured:
+        return known
+    # Without what may stand before an address: a name and a password.
+    stored = known.get(where, "").rpartition("@")[2]
+    warnings.warn(
+        f"{about.name} was logged to {stored!r}, and here one logs to another {where}: all its "
+        f"figures go there, into a new log. Set {variable} before the command to go on with the "
+        "old one.",
+        LogWarning,
+        stacklevel=2,
+    )
+    return None
 
 
 def _plain(name: str) -> str:

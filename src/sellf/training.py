@@ -1,7 +1,7 @@
 """Training: the Python loop around compiled iterations, its progress, its files and its end."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,15 +18,17 @@ from sellf.algorithms.algorithm import Algorithm, Task
 from sellf.algorithms.config import PPO, as_dict
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
+from sellf.envs import saving
 from sellf.envs.world import World
-from sellf.envs.worlds import make_world
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
-from sellf.fairness.checks import number, one_of
+from sellf.fairness.checks import number, one_of, whole
+from sellf.fairness.checks import seed as check_seed
 from sellf.loggers import Choice, Log
 from sellf.progress import Interrupt, Progress
 
 STEPS = 500_000
+MOST_STEPS = 10**12
 
 
 class DivergedError(InputError):
@@ -98,8 +100,8 @@ def train(
     """
     one_of("notion", notion, tuple(name for name in NOTIONS if name != "demographic"))
     own = dict(world_settings or {})
-    made = make_world(world, **own) if isinstance(world, str) else world
-    steps = int(number("steps", steps, low=1))
+    made = _world(world, own)
+    number("steps", steps, low=1)
     logs = loggers.chosen(log)
     listed = [dict(config) for config in configs] if configs is not None else [{}]
     chosen = list(seeds) if seeds is not None else [seed]
@@ -111,8 +113,8 @@ def train(
             algorithm,
             notion,
             as_dict(catalogue.resolve(algorithm, settings | config)[1]),
-            int(number("seed", one, low=0)),
-            steps,
+            check_seed("seed", one),
+            whole("steps", steps, low=1, high=MOST_STEPS),
             own,
             logs,
         )
@@ -128,6 +130,17 @@ def train(
         agent = _run(plans[0], run, progress)
         return [agent] if seeds is not None or configs is not None else agent
     return train_batch(plans, progress=progress)
+
+
+def _world(world: World | str, settings: dict[str, Any]) -> World:
+    if isinstance(world, str):
+        return saving.named(world, settings)
+    if settings:
+        raise InputError(
+            "world_settings are for a world by name: change the world that is given, or give its "
+            "name, world='lending'."
+        )
+    return world
 
 
 def resume(
@@ -212,6 +225,11 @@ def _same_program(plans: list[Plan]) -> tuple[Algorithm, list[PPO]]:
 
 def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     """Train one run, from its last checkpoint if it has one."""
+    with run.alone() if run is not None else nullcontext(), Interrupt() as interrupt:
+        return _train(plan, run, progress, interrupt)
+
+
+def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interrupt) -> Agent:
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     use_cache()
     task = Task(plan.world, plan.notion, plan.iterations)
@@ -224,7 +242,7 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
     done = len(history)
     folder = run.folder if run is not None else runs.free(Path("runs"), plan.title)
     log = Log(plan, folder, history=history, kept=run is not None, shown=progress)
-    with Progress(plan, progress, begun=done) as bar, log, Interrupt() as interrupt:
+    with Progress(plan, progress, begun=done) as bar, log:
         for i in range(done, plan.iterations):
             state, metrics = iterate(task, config, state)
             row = _plain(metrics)
@@ -281,7 +299,13 @@ def _check(row: dict[str, Any], iteration: int, run: "runs.Run | None") -> None:
     """Stop at the first number that is none."""
     bad = [name for name, value in row.items() if not np.all(np.isfinite(value))]
     if bad:
-        kept = f" The last good checkpoint is in {run.folder}." if run is not None else ""
+        kept = ""
+        if run is not None:
+            kept = (
+                f" The last good checkpoint is in {run.folder}."
+                if run.checkpoint.is_file()
+                else f" There is no checkpoint yet: {run.folder} can be removed."
+            )
         raise DivergedError(
             f"{', '.join(bad)} is not a number in iteration {iteration}: the learning rate or a "
             f"weight is probably too large.{kept}"

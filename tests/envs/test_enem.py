@@ -142,8 +142,12 @@ def test_one_hot_and_look_up_agree(tmp_path: Path) -> None:
         ("zip", b"PK\x03\x04rest", "compressed.*unpack"),
         ("utf16", "NU_ANO,Q001\n".encode("utf-16"), "UTF-16.*save it as UTF-8"),
         ("binary", b"NU_ANO\0\1\2,Q001\n", "not text"),
-        ("tabs", b"NU_ANO\tQ001\n2020\tA\n", r"only one column found, 'NU_ANO\\tQ001'.*',' or ';'"),
-        ("short", b"NU_ANO;Q001\n2020;A\n", "missing columns SG_UF_PROVA.*found 2 .*';'.*NU_ANO"),
+        ("tabs", b"NU_ANO\tQ001\n2020\tA\n", "only one column found; .*',' or ';'"),
+        (
+            "short",
+            b"NU_ANO;Q001\n2020;A\n",
+            "missing columns SG_UF_PROVA.*found 2 columns",
+        ),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:

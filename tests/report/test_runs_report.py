@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sellf import files
 from sellf.cli import main
 from sellf.report.page import LARGEST
 from tests.report.pages import HOSTILE, Reader
@@ -212,7 +213,7 @@ def many(folder, target, count):
         run = target / f"run-{i:03}"
         shutil.copytree(sources[i % 3], run)
         config = json.loads((run / "config.json").read_text())
-        (run / "config.json").write_text(json.dumps(config | {"seed": i}))
+        (run / "config.json").write_bytes(files.sealed_json(config | {"seed": i}))
 
 
 def test_thirty_runs_make_one_small_report(folder, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.studies import plan, store
+from sellf.studies.engines import Outcome
 from sellf.studies.results import results
 from sellf.studies.run import run
 from sellf.studies.status import status
@@ -152,8 +153,7 @@ def test_ten_thousand_runs_cost_less_than_two_seconds_and_200_megabytes(memory):
     text = TEXT.replace("seeds = 3", 'seeds = 2000\nselect = "all"')
     made = study(text)
     ready = folder(RUN)
-    engine = FakeEngine()
-    engine.outcome = lambda job: type("Done", (), {"job": job, "files": ready})
+    engine = FakeEngine(lambda job: Outcome(job, ready))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     used = time.process_time()
     kept = open_store(memory / "store")
@@ -188,7 +188,7 @@ def test_a_run_that_cannot_be_read_now_is_not_taken_for_damaged(tmp_path, monkey
     def busy(*_, **__):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(Path, "read_text", busy)
+    monkeypatch.setattr(store.files, "read", busy)
     with pytest.raises(InputError, match="Too many open files") as caught:
         kept.check("one")
     assert not isinstance(caught.value, DamagedError)

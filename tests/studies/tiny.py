@@ -8,7 +8,7 @@ import numpy as np
 
 from sellf import files
 from sellf.evaluation import Evaluation
-from sellf.studies import plan, spec, store
+from sellf.studies import engines, plan, spec, store
 from sellf.studies.engines import Job, Outcome
 
 TEXT = """
@@ -38,7 +38,11 @@ def evaluation(reward, disparity, notion="opportunity"):
         np.full(2, reward),
         {name: np.full(2, value) for name, value in gaps.items()},
         np.full((2, 2), 0.5),
-        {"time": np.arange(3), "reward": np.zeros((2, 3))},
+        {
+            "time": np.arange(3),
+            **{name: np.zeros((2, 3)) for name in store.POINTS},
+            **{name: np.zeros((2, 3, 2)) for name in store.BY_GROUP},
+        },
     )
 
 
@@ -61,6 +65,7 @@ class FakeEngine:
     """Does jobs at once; `outcome` may say otherwise."""
 
     workers = 1
+    claim = staticmethod(engines.anything)
 
     def __init__(self, outcome=lambda job: Outcome(job, folder(job.run))):
         self.outcome, self.jobs, self.did, self.closed = outcome, deque[Job](), [], False
@@ -70,6 +75,8 @@ class FakeEngine:
 
     def wait(self, seconds):
         job = self.jobs.popleft()
+        if not self.claim(job):
+            return [Outcome(job, kind="elsewhere")]
         self.did.append(job.name)
         return [self.outcome(job)]
 

@@ -55,13 +55,18 @@ def configure(algorithm: Algorithm, settings: dict[str, Any]) -> PPO:
             raise InputError(f"{name} is {value!r}: give {type(known[name]).__name__}.")
         elif isinstance(known[name], int) and not isinstance(value, int):
             raise InputError(f"{name} is {value!r}: give a whole number.")
-        elif isinstance(known[name], float) and not isinstance(value, int | float):
-            raise InputError(f"{name} is {value!r}: give a number.")
+        elif isinstance(known[name], float) and not _number(value):
+            raise InputError(f"{name} is {str(value)[:80]!r}: give a number.")
     exact: dict[str, Any] = {
         name: float(value) if isinstance(known[name], float) else value
         for name, value in settings.items()
     }
     return algorithm.config(**exact)
+
+
+def _number(value: Any) -> bool:
+    # A whole number may be too large for a float.
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
 def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, PPO]:

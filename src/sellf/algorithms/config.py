@@ -9,6 +9,8 @@ import jax
 from sellf.errors import InputError
 
 T = TypeVar("T")
+LARGEST = 10_000_000
+"""Of settings that are whole numbers: what is larger fits into no memory."""
 
 
 @dataclass_transform(frozen_default=True)
@@ -64,6 +66,8 @@ def check(config: PPO) -> None:
             raise InputError(f"{field.name} is {value}: give a finite number.")
         if isinstance(value, int) and field.type is int and value < 1:
             raise InputError(f"{field.name} is {value}: give 1 or more.")
+        if isinstance(value, int) and field.type is int and value > LARGEST:
+            raise InputError(f"{field.name} is too large: give {LARGEST:,} or less.")
         if value < 0 and field.name != "predictor_start":  # log-odds
             raise InputError(f"{field.name} is {value}: give 0 or more.")
         if field.name in ("learning_rate", "adam_epsilon") and value == 0:
@@ -72,6 +76,11 @@ def check(config: PPO) -> None:
             raise InputError(f"{field.name} is {value}: give a number above 0 and below 1.")
         if field.name in ("gamma", "gae_lambda") and value > 1:
             raise InputError(f"{field.name} is {value}: give a number from 0 to 1.")
+    for name in ("rollout", "batch"):
+        if getattr(config, name) == 1:
+            raise InputError(
+                f"{name} is 1: give 2 or more, as decisions are compared within a batch."
+            )
     if config.rollout % config.batch:
         near = config.rollout // config.batch * config.batch or config.batch
         raise InputError(

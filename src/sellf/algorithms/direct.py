@@ -302,7 +302,6 @@ def batched(config: Direct, fields: Fields, figures: Fields) -> Float[Array, " g
 
 def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
     """Say whether the constraint was met, and what that promises."""
-    # A training that was killed may have lost what it logged last.
     last = [row for row in rows if "promise" in row][-LAST:]
     if not last:
         return None

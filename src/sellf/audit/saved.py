@@ -1,12 +1,23 @@
 """Audits read back from the JSON that `sellf audit --json` writes."""
 
-import json
+import math
 from pathlib import Path
 from typing import Any
 
+from sellf import files
 from sellf.audit.interval import Interval
-from sellf.audit.result import Audit, Audits, Doubt, GroupFigures, Needed, Origin, Overlap, Period, Waiting
-from sellf.audit.verdict import say
+from sellf.audit.result import (
+    Audit,
+    Audits,
+    Doubt,
+    GroupFigures,
+    Needed,
+    Origin,
+    Overlap,
+    Period,
+    Waiting,
+)
+from sellf.audit.verdict import decide, say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.checks import one_of
@@ -15,14 +26,20 @@ from sellf.fairness.notions import NOTIONS, Notion
 VERDICTS = ("fair", "unfair", "undetermined")
 
 
+class EditedError(ValueError):
+    """What a file concludes does not follow from its figures."""
+
+
 def read(path: Path) -> Audit | Audits:
     """Return the audit, or the audits of several notions, that a file holds."""
     try:
-        content = json.loads(path.read_bytes())
+        content = files.parse_json(files.read(path, files.LARGEST_TEXT))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}.") from None
-    except ValueError:
-        raise InputError(f"{path} is not JSON: {_ADVICE}") from None
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(f"{path} is not JSON that can be read ({error}). {_ADVICE}") from None
     try:
         if "notion" in content:
             return _audit(content)
@@ -32,7 +49,9 @@ def read(path: Path) -> Audit | Audits:
         if not by_notion:
             raise ValueError("it is empty")
         return Audits(by_notion)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except EditedError as error:
+        raise InputError(f"{path} is not as it was written: {error} {_ADVICE}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
         raise InputError(
             f"{path} does not hold an audit ({type(error).__name__}: {error}). {_ADVICE}"
         ) from None
@@ -43,18 +62,24 @@ _ADVICE = "Write one with `sellf audit ... --json > audit.json`."
 
 def _audit(saved: dict[str, Any]) -> Audit:
     one_of("notion", saved["notion"], NOTIONS)
-    one_of("verdict", saved["verdict"], VERDICTS)
     names = [_name(row["group"]) for row in saved["by_group"]]
     by_say = {say(name): name for name in names}
-    omega = _number(saved["omega"])
+    if len(by_say) < max(2, len(names)):
+        raise ValueError("there are fewer than two groups, or two of one name")
+    omega, delta = _within(saved["omega"], 0.0, math.inf), _within(saved["delta"], 0.0, 1.0)
+    difference = _interval(saved["difference"])
+    if saved.get("void") is None:
+        _same_verdict("the verdict", saved["verdict"], difference, omega)
+    elif saved["verdict"] != "undetermined":
+        raise EditedError(f"the verdict says {saved['verdict']!r}, though there can be none.")
     two = len(names) == 2 and len(saved["pairs"]) == 1
-    overturned = float("inf") if saved["never_overturned"] else saved["overturned_at"]
+    overturned = float("inf") if _flag(saved["never_overturned"]) else saved["overturned_at"]
     return Audit(
         notion=saved["notion"],
         omega=omega,
-        delta=_number(saved["delta"]),
+        delta=delta,
         verdict=saved["verdict"],
-        difference=_interval(saved["difference"]),
+        difference=difference,
         signed=_interval(saved["pairs"][0]) if two else None,
         by_group={
             name: _tuple(GroupFigures, row)
@@ -63,20 +88,20 @@ def _audit(saved: dict[str, Any]) -> Audit:
         naive=_number(saved["naive"]),
         imputed=_number(saved["imputed"]),
         needed=_needed(saved["needed"], by_say),
-        method=str(saved["method"]),
-        finite_sample=bool(saved["finite_sample"]),
-        sensitivity=tuple(_tuple(Doubt, row) for row in saved["sensitivity"]),
+        method=_text(saved["method"]),
+        finite_sample=_flag(saved["finite_sample"]),
+        sensitivity=tuple(_doubt(row, omega) for row in saved["sensitivity"]),
         overturned_at=None if overturned is None else _number(overturned),
         certificate=_certificate(saved, omega, by_say),
-        assumptions=tuple(map(str, saved["assumptions"])),
-        warnings=tuple(map(str, saved["warnings"])),
-        periods=tuple(_tuple(Period, row) for row in saved["periods"]),
+        assumptions=_texts(saved["assumptions"]),
+        warnings=_texts(saved["warnings"]),
+        periods=tuple(_period(row, omega) for row in saved["periods"]),
         truth=None if saved["truth"] is None else _keyed(saved["truth"], by_say, _number),
         overlap=_overlap(saved["overlap"], by_say),
-        void=saved.get("void"),
-        drift=saved.get("drift"),
+        void=None if saved.get("void") is None else _text(saved["void"]),
+        drift=None if saved.get("drift") is None else _text(saved["drift"]),
         differences=None if two or not saved["pairs"] else _pairs(saved["pairs"]),
-        origin=None if saved["origin"] is None else Origin(**saved["origin"]),
+        origin=None if saved["origin"] is None else _origin(saved["origin"]),
         waiting=_waiting(saved.get("waiting"), by_say),
     )
 
@@ -85,15 +110,56 @@ def _pairs(saved: list[dict[str, Any]]) -> dict[tuple[Any, Any], Interval]:
     return {(_name(pair["first"]), _name(pair["second"])): _interval(pair) for pair in saved}
 
 
+def _same_verdict(what: str, verdict: Any, interval: Interval, omega: float) -> None:
+    """Refuse a verdict that does not follow from the figures beside it."""
+    one_of("verdict", verdict, VERDICTS)
+    follows = decide(interval, omega)
+    if verdict != follows:
+        low, _, high = interval
+        raise EditedError(
+            f"{what} says {verdict}, but {low:.3g} to {high:.3g} at tolerance {omega:g} is "
+            f"{follows}."
+        )
+
+
+def _doubt(saved: dict[str, Any], omega: float) -> Doubt:
+    found: Doubt = _tuple(Doubt, saved)
+    interval = _ordered(Interval(found.low, found.low, found.high))
+    _same_verdict(f"the sensitivity at {found.level:g}", found.verdict, interval, omega)
+    return found
+
+
+def _period(saved: dict[str, Any], omega: float) -> Period:
+    found: Period = _tuple(Period, saved)
+    own = _ordered(Interval(found.low, found.low, found.high))
+    if found.verdict != "undetermined":  # propensities that contradict a period void its verdict
+        _same_verdict(f"the period {found.name}", found.verdict, own, omega)
+    if found.so_far is not None:
+        past = _ordered(Interval(found.so_far_low, found.so_far_low, found.so_far_high))
+        _same_verdict(f"everything up to {found.name}", found.so_far, past, omega)
+    return found
+
+
+def _origin(saved: dict[str, Any]) -> Origin:
+    found = Origin(**saved)
+    for words in (found.columns, found.versions):
+        if not all(isinstance(word, str) for pair in words.items() for word in pair):
+            raise TypeError("origin holds what is no text")
+    for word in (found.command, found.fingerprint_of, found.fingerprint or ""):
+        _text(word)
+    _whole(found.rows)
+    return found
+
+
 def _needed(saved: Any, names: dict[str, Any]) -> Needed | None:
     if saved is None:
         return None
     return Needed(
-        _keyed(saved["people"], names, int),
-        _keyed(saved["labels"], names, int),
-        saved["accept_share"],
-        saved.get("power"),
-        str(saved["sentence"]),
+        _keyed(saved["people"], names, _whole),
+        _keyed(saved["labels"], names, _whole),
+        None if saved["accept_share"] is None else _within(saved["accept_share"], 0.0, 1.0),
+        None if saved.get("power") is None else _within(saved["power"], 0.0, 1.0),
+        _text(saved["sentence"]),
     )
 
 
@@ -103,7 +169,9 @@ def _certificate(saved: dict[str, Any], omega: float, names: dict[str, Any]) -> 
         return None
     # What JSON cannot hold is infinite here: nothing bounds it.
     bias, v = (float("inf") if found[key] is None else _number(found[key]) for key in ("bias", "v"))
-    shares = _keyed(found["share_by_group"], names, lambda x: float("inf") if x is None else x)
+    shares = _keyed(
+        found["share_by_group"], names, lambda x: float("inf") if x is None else _number(x)
+    )
     return Certificate(saved["notion"], omega, _number(found["imputed"]), bias, v, shares)
 
 
@@ -120,8 +188,8 @@ def _overlap(saved: Any, names: dict[str, Any]) -> Overlap | None:
         return None
     return Overlap(
         _number(saved["level"]),
-        _keyed(saved["by_group"], names, lambda counts: tuple(map(int, counts))),
-        _keyed(saved["below"], names, int),
+        _keyed(saved["by_group"], names, lambda counts: tuple(map(_whole, counts))),
+        _keyed(saved["below"], names, _whole),
     )
 
 
@@ -130,29 +198,67 @@ def _keyed(saved: dict[str, Any], names: dict[str, Any], kind: Any) -> dict[Any,
 
 
 def _interval(saved: dict[str, Any]) -> Interval:
-    return Interval(*(_number(saved[key]) for key in ("low", "value", "high")))
+    return _ordered(Interval(*(_number(saved[key]) for key in ("low", "value", "high"))))
+
+
+def _ordered(interval: Interval) -> Interval:
+    """Refuse ends that are no numbers, or that have changed places."""
+    low, value, high = interval
+    if not (low <= high and low - 1e-9 <= value <= high + 1e-9):
+        raise ValueError(f"{value!r} is not between {low!r} and {high!r}")
+    return interval
+
+
+WORDS = ("name", "method", "verdict", "so_far")
+COUNTS = ("people", "accepted")
 
 
 def _tuple(kind: Any, saved: dict[str, Any]) -> Any:
     """Return a named tuple; what JSON holds as null was no number."""
-    words = ("name", "method", "verdict", "so_far")
-    return kind(
-        *(
-            (None if saved[key] is None else str(saved[key]))
-            if key in words
-            else _number(saved[key])
-            for key in kind._fields
-        )
-    )
+    by_name = dict.fromkeys(WORDS, _text) | dict.fromkeys(COUNTS, _whole)
+    by_name["so_far"] = lambda word: None if word is None else _text(word)
+    return kind(*(by_name.get(key, _number)(saved[key]) for key in kind._fields))
 
 
 def _number(value: Any) -> Any:
     if value is None:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{str(value)[:60]!r} is no number")
+    if not math.isfinite(value):
+        raise ValueError(f"{str(value)[:60]!r} is not finite")
     return value
 
 
+def _within(value: Any, low: float, high: float) -> float:
+    if value is None or not low <= _number(value) <= high:
+        raise ValueError(f"{str(value)[:60]!r} is not between {low:g} and {high:g}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise TypeError(f"{str(value)[:60]!r} is no number of people")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{str(value)[:60]!r} is neither true nor false")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{str(value)[:60]!r} is no text")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{str(values)[:60]!r} is no list")
+    return tuple(map(_text, values))
+
+
 def _name(name: Any) -> Any:
-    return tuple(map(str, name)) if isinstance(name, list) else str(name)
+    return _texts(name) if isinstance(name, list) else _text(name)

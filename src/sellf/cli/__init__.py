@@ -3,8 +3,9 @@
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
-from sellf import __version__
+from sellf import __version__, stopping
 from sellf.errors import InputError
 
 
@@ -14,13 +15,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         print(f"sellf {__version__}")
         return 0
-    from sellf.cli.commands import run
+    with stopping.listening():
+        try:
+            return _run(arguments or ["--help"])
+        except Exception:
+            # A library that was interrupted while it was imported may call it something else.
+            if stopping.asked():
+                return 130
+            raise
 
+
+def _run(arguments: Sequence[str]) -> int:
+    from sellf.text import plain
+
+    for stream in (sys.stdout, sys.stderr):
+        # What a terminal cannot show is written out: no answer is lost for one character.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        run(arguments or ["--help"])
+        from sellf.cli.commands import run
+
+        stopping.check()
+        run(arguments)
         sys.stdout.flush()
     except InputError as error:
-        print(f"sellf: {error}", file=sys.stderr)
+        print(f"sellf: {plain(error)}", file=sys.stderr)
         return 2
     except ImportError as error:
         from sellf.extras import what_to_type
@@ -28,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sentence = what_to_type(error)
         if sentence is None:
             raise
-        print(f"sellf: {sentence}", file=sys.stderr)
+        print(f"sellf: {plain(sentence)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -36,4 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output (`| head`) has seen enough; Python would complain on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        print(f"sellf: {plain(_of_the_machine(error))}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("sellf: there is not enough memory for this: ask for less at once.", file=sys.stderr)
+        return 2
     return 0
+
+
+def _of_the_machine(error: OSError) -> str:
+    """Return what the operating system refused, as a sentence."""
+    named = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    what = f"cannot use {' and '.join(named)}" if named else "the system refused something"
+    return (
+        f"{what}: {error.strerror or error}. See that it is there, that you may use it and that "
+        "there is room; then type the same command again."
+    )

@@ -67,11 +67,11 @@ def _report(console: Console, folder: Path) -> None:
     try:
         report.check()
     except InputError as missing:
-        console.print(f"[dim]No report: {missing}[/dim]")
+        console.print(f"No report: {missing}", style="dim", markup=False)
         return
     page = folder / "report.html"
     files.write(page, report.runs([folder], out=page).encode())
-    console.print(f"\nThe whole comparison, to look at and to send: [bold]{page}[/bold]")
+    console.print(f"\nThe whole comparison, to look at and to send: {page}", markup=False)
 
 
 def show_log(people: int, seed: int) -> None:

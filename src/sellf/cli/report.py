@@ -15,8 +15,7 @@ def write(paths: list[Path], out: Path, *, quick: bool = False, store: Path | No
             "`sellf audit ... --json > audit.json` and then `sellf report audit.json`; a study by "
             "its name: `sellf report paper-main`."
         )
-    if not out.parent.is_dir():
-        raise InputError(f"there is no folder {out.parent} for -o {out}: make it first.")
+    files.check_output(out, report.inputs(paths, store))
     say = lambda line: print(line, file=sys.stderr)  # noqa: E731
     text = report.of_paths(paths, out, say, quick=quick, store=store)
     files.write(out, text.encode())

@@ -6,12 +6,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
 from sellf.studies import spec
 from sellf.studies.show import describe, duration
 from sellf.studies.spec import Study
 from sellf.studies.store import merge, open_store
+from sellf.text import name as name_of
+from sellf.text import plain
 
 ACTIONS = ("list", "run", "status", "table", "figures", "merge")
 REASONS = 10
@@ -111,7 +114,7 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
     found = status(study, store, check)
     console = Console(highlight=False)
     quick = ", quick" if study.quick else ""
-    table = Table(title=f"{study.name}{quick}: {store.folder}", title_justify="left")
+    table = Table(title=name_of(f"{study.name}{quick}: {store.folder}"), title_justify="left")
     for heading in ("world", "notion", "algorithm", "runs", "done", "running", "failed", "each"):
         right = heading not in ("world", "notion", "algorithm")
         table.add_column(heading, justify="right" if right else "left", no_wrap=True)
@@ -127,18 +130,19 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
         left = duration(found.seconds_left / max(found.workers, 1))
         console.print(f"About {left} are left{'' if found.workers else ' for one worker'}.")
     for run, reason in list(found.failed.values())[:REASONS]:
-        console.print(f"failed: {describe(run)}: {reason}", markup=False)
+        console.print(plain(f"failed: {describe(run)}: {reason}"), markup=False)
     if len(found.failed) > REASONS:
         console.print(f"and {len(found.failed) - REASONS} more failed.")
     for name in found.damaged:
-        console.print(f"damaged: {name}; `sellf study run` does it again.")
+        console.print(plain(f"damaged: {name}; `sellf study run` does it again."), markup=False)
     return 1 if found.damaged else 0
 
 
 def _write(action: str, study: Study, name: str, folder: Path | None, out: Path | None) -> None:
     from sellf.studies.results import results
 
-    found = results(study, open_store(folder, write=False, alone=study.alone))
+    store = open_store(folder, write=False, alone=study.alone)
+    found = results(study, store)
     typed = _typed(name, study, folder)
     if not any(cell.final for cell in found.cells):
         raise InputError(f"no run of {study.name} is final yet: type `sellf study run {typed}`.")
@@ -147,6 +151,7 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write into {target}: {error.strerror}.") from None
+    files.check_output(target / "table.md", [store.folder], "--out")
     if action == "table":
         from sellf.studies import tables
 
@@ -165,7 +170,7 @@ def _merge(other: str, folder: Path | None) -> None:
     came, there, damaged = merge(store, other)
     print(f"{came} runs came into {store.folder}; {there} were there already.")
     for sentence in damaged:
-        print(f"left out: {sentence}", file=sys.stderr)
+        print(f"left out: {plain(sentence)}", file=sys.stderr)
 
 
 def _typed(name: str, study: Study, folder: Path | None) -> str:

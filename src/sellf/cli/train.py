@@ -1,17 +1,19 @@
 """`sellf train` and `sellf evaluate`."""
 
 import json
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
 from rich.table import Table
 
-from sellf import runs, training
+from sellf import files, runs, training
 from sellf.agent import Agent, load
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
@@ -22,6 +24,8 @@ from sellf.evaluation import evaluate as deploy
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
 from sellf.loggers import LogWarning
+from sellf.text import name as name_of
+from sellf.text import plain
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -81,8 +85,8 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
     """Deploy and print what it came to."""
     if plot is not None and plot.suffix not in PICTURES:
         raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
-    if plot is not None and not plot.parent.is_dir():
-        raise InputError(f"there is no folder {plot.parent} for --plot {plot}: make it first.")
+    if plot is not None:
+        files.check_output(plot, [run / name for name in files.RUN], "--plot")
     agent = load(run)
     result = deploy(agent, deployments, seed)
     if as_json:
@@ -90,7 +94,9 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
     else:
         Console(highlight=False).print(summary_table({agent.algorithm: result}))
     if plot is not None:
-        result.plot().savefig(plot, dpi=150)
+        picture = BytesIO()
+        result.plot().savefig(picture, dpi=150, format=plot.suffix[1:])
+        files.write(plot, picture.getvalue())
 
 
 def summary_table(results: dict[str, Evaluation]) -> Table:
@@ -104,12 +110,12 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
     for name in ("", "reward", "true", "imputed", "naive"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for group in first.groups:
-        table.add_column(group, justify="right", no_wrap=True)
+        table.add_column(name_of(group), justify="right", no_wrap=True)
     table.caption = "naive: among the accepted only; under a group's name: its share accepted"
     for name, result in results.items():
         figures = result.summary()
         table.add_row(
-            f"[bold]{name}[/bold]",
+            name_of(name, "bold"),
             f"{figures['reward']:,.0f} ±{figures['reward_std']:.0f}",
             f"{figures['disparity']:.3f} ±{figures['disparity_std']:.3f}",
             f"{figures['disparity_imputed']:.3f}" if _imputes(name) else "-",
@@ -132,7 +138,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
         def show(message: Any, category: type[Warning], *rest: Any) -> None:
             if issubclass(category, LogWarning):
-                print(f"sellf: {message}", file=sys.stderr)
+                print(f"sellf: {plain(message)}", file=sys.stderr)
             else:
                 usual(message, category, *rest)
 
@@ -141,11 +147,12 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 
 def _done(agent: Agent, folder: Path) -> None:
-    Console(stderr=True, highlight=False).print(
+    text = (
         f"{agent.algorithm} on {agent.world.name} is trained: {folder}\n"
         + (f"{agent.statement}\n" if agent.statement else "")
-        + f"Type `sellf evaluate {folder}` to deploy it."
+        + f"Type `sellf evaluate {shlex.quote(str(folder))}` to deploy it."
     )
+    Console(stderr=True, highlight=False).print(plain(text), markup=False)
 
 
 def _split(

@@ -11,6 +11,9 @@ from sellf.envs.world import Arrivals, Encoding, World
 from sellf.errors import InputError
 from sellf.fairness.checks import number
 
+LARGEST = {"horizon": 2**31 - 1, "population": 10_000_000, "window": 10_000_000}
+"""What a computer can count, and what fits into its memory."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -30,8 +33,11 @@ class Rules:
     def __post_init__(self) -> None:
         for name, least in {"horizon": 1, "population": 2, "window": 1}.items():
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
+            right = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not right or value < least:
                 raise InputError(f"{name} is {value!r}: give a whole number, {least} or more.")
+            if value > LARGEST[name]:
+                raise InputError(f"{name} is too large: give {LARGEST[name]:,} or less.")
         for name in ("cost", "start"):
             number(name, getattr(self, name), low=0, low_open=True)
 

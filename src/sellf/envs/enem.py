@@ -246,7 +246,10 @@ def _is_grade(value: str) -> bool:
 
 
 def _open_header(path: Path) -> tuple[str, list[str]]:
-    """The separator and the column names, or a ValueError that says what is wrong with them."""
+    """The separator and the column names, or a ValueError that says what is wrong with them.
+
+    It does not say what the file holds: a study may name any file as microdata.
+    """
     with path.open("rb") as file:
         start = file.read(4)
         file.seek(0)
@@ -268,12 +271,12 @@ def _open_header(path: Path) -> tuple[str, list[str]]:
     header = [name.strip() for name in next(csv.reader([text], delimiter=separator))]
     if len(header) == 1:
         raise InputError(
-            f"{path}: only one column found, {header[0][:60]!r}; expected columns separated by "
-            "',' or ';' (INEP uses ';')"
+            f"{path}: only one column found; expected columns separated by ',' or ';' (INEP uses "
+            "';')"
         )
     if absent := [name for name in _NEEDED if name not in header]:
         raise InputError(
             f"{path}: missing column{'s' * (len(absent) > 1)} {', '.join(absent)}; found "
-            f"{len(header)} columns separated by {separator!r}: {', '.join(header)}"
+            f"{len(header)} columns separated by {separator!r}"
         )
     return separator, header

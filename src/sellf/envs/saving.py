@@ -1,15 +1,29 @@
 """A world as plain arrays and numbers, and back: for worlds that no name can make again."""
 
+import json
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
+from sellf.envs.build import Rules
 from sellf.envs.world import Arrivals, Encoding, World
+from sellf.envs.worlds import WORLDS, make_world
 from sellf.errors import InputError
 
 RULES = ("name", "groups", "columns", "cost", "horizon", "population", "window", "start")
 TABLES = ("group", "alpha", "moves")
+READS = ("microdata",)
+"""Settings that name a file: what was saved does not make anybody read it again."""
+KINDS = {
+    "alpha": "f",
+    "encoding.numbers": "f",
+    "encoding.changes": "f",
+    "arrivals.cumulative": "f",
+}
+"""Tables of numbers; all others hold places in tables, or codes."""
 
 
 def rules_of(world: World) -> dict[str, Any]:
@@ -25,17 +39,113 @@ def tables_of(world: World) -> dict[str, np.ndarray]:
     return {name: np.asarray(leaf) for name, leaf in tables.items()}
 
 
-def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
-    """Put a world together again."""
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a world's settings as JSON holds them; paths become texts."""
+    return json.loads(json.dumps(dict(settings), default=str))
+
+
+def named(name: str, settings: Mapping[str, Any]) -> World:
+    """Return a world by name, the same object when asked again: many runs share one."""
+    return _named(name, json.dumps(plain_settings(settings), sort_keys=True))
+
+
+@lru_cache(maxsize=8)
+def _named(name: str, settings: str) -> World:
+    return make_world(name, **json.loads(settings))
+
+
+def by_name(world: World, settings: Mapping[str, Any]) -> bool:
+    """Return whether name and settings make this very world again, and no file need be read."""
+    if world.name not in WORLDS or set(settings) & set(READS):
+        return False
     try:
-        arrays = {name: jnp.asarray(leaf) for name, leaf in tables.items()}
-        lists = {name: tuple(rules[name]) for name in ("groups", "columns")}
-        fields: dict[str, Any] = {name: rules[name] for name in RULES} | lists
-        fields |= {name: arrays[name] for name in TABLES}
-        return World(
-            **fields,
-            encoding=Encoding(**{key: arrays[f"encoding.{key}"] for key in Encoding._fields}),
-            arrivals=Arrivals(**{key: arrays[f"arrivals.{key}"] for key in Arrivals._fields}),
-        )
+        again = named(world.name, settings)
+    except InputError:
+        return False
+    return again is world or same(again, world)
+
+
+def same(one: World, other: World) -> bool:
+    """Return whether two worlds are alike in every rule and every figure."""
+    tables, others = tables_of(one), tables_of(other)
+    return rules_of(one) == rules_of(other) and all(
+        np.array_equal(tables[name], others[name]) for name in tables
+    )
+
+
+def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
+    """Put a world together again; refuse what no world can be."""
+    try:
+        _check_rules(rules)
+        _check_tables(rules, tables)
     except KeyError as error:
         raise InputError(f"the saved world lacks {error}: it is damaged.") from None
+    except (TypeError, ValueError, IndexError) as error:
+        raise InputError(f"the saved world is damaged: {error}") from None
+    arrays = {name: jnp.asarray(leaf) for name, leaf in tables.items()}
+    lists = {name: tuple(rules[name]) for name in ("groups", "columns")}
+    numbers = {name: float(rules[name]) for name in ("cost", "start")}
+    fields: dict[str, Any] = {name: rules[name] for name in RULES} | lists | numbers
+    fields |= {name: arrays[name] for name in TABLES}
+    return World(
+        **fields,
+        encoding=Encoding(**{key: arrays[f"encoding.{key}"] for key in Encoding._fields}),
+        arrivals=Arrivals(**{key: arrays[f"arrivals.{key}"] for key in Arrivals._fields}),
+    )
+
+
+def _check_rules(rules: dict[str, Any]) -> None:
+    Rules(*(rules[name] for name in ("cost", "horizon", "population", "window", "start")))
+    for name in ("groups", "columns"):
+        words = rules[name]
+        if not isinstance(words, list | tuple) or not all(isinstance(one, str) for one in words):
+            raise ValueError(f"{name} is not a list of names.")
+    if not isinstance(rules["name"], str):
+        raise ValueError("its name is not a text.")
+    if len(set(rules["groups"])) < max(2, len(rules["groups"])):
+        raise ValueError("it has fewer than two groups, or two of one name.")
+
+
+def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
+    """Refuse tables whose shapes do not fit, or that lead out of each other."""
+    for name, table in tables.items():
+        if table.dtype.kind not in KINDS.get(name, "iu"):
+            raise ValueError(f"{name} holds {table.dtype}.")
+    encoding = {key: tables[f"encoding.{key}"] for key in Encoding._fields}
+    profiles, groups = len(tables["group"]), len(rules["groups"])
+    (rows, features), onehot = encoding["codes"].shape, len(encoding["feature"])
+    (states, changes), numeric = encoding["changes"].shape, encoding["numbers"].shape[1]
+    arriving = len(tables["arrivals.profile"])
+    shapes = {
+        "group": (profiles,),
+        "alpha": (profiles,),
+        "moves": (profiles, 2, 2),
+        "encoding.fixed": (profiles,),
+        "encoding.changing": (profiles,),
+        "encoding.feature": (onehot,),
+        "encoding.category": (onehot,),
+        "encoding.numbers": (rows, numeric),
+        "arrivals.profile": (arriving,),
+        "arrivals.cumulative": (arriving,),
+    }
+    for name, shape in shapes.items():
+        if tables[name].shape != shape:
+            raise ValueError(f"{name} has shape {tables[name].shape}, and not {shape}.")
+    limits = {
+        "group": groups,
+        "moves": profiles,
+        "encoding.fixed": rows,
+        "encoding.changing": states,
+        "encoding.feature": max(features, 1),
+        "arrivals.profile": profiles,
+    }
+    for name, limit in limits.items():
+        if tables[name].size and not 0 <= tables[name].min() <= tables[name].max() < limit:
+            raise ValueError(f"{name} leads to what is not there.")
+    if onehot + numeric + changes + groups != len(rules["columns"]):
+        raise ValueError("its columns are not as many as it has inputs.")
+    alpha, shares = tables["alpha"], np.diff(tables["arrivals.cumulative"], prepend=0.0)
+    if not profiles or not arriving or not ((alpha >= 0) & (alpha <= 1)).all():
+        raise ValueError("the chance of a good label is not between 0 and 1.")
+    if not (shares >= 0).all() or abs(shares.sum() - 1) > 1e-3:
+        raise ValueError("the shares of newcomers do not add up to 1.")

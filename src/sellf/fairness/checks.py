@@ -32,8 +32,8 @@ def number(
     """Return one finite number within bounds."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is {value!r}: give one number.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} is {_short(value)}: give one number.") from None
     above = result > low if low_open else result >= low
     if not (above and result <= high and np.isfinite(result)):
         ends = f"above {low:g}" if low_open else f"at least {low:g}"
@@ -42,6 +42,36 @@ def number(
             + (f" and at most {high:g}." if np.isfinite(high) else " and finite.")
         )
     return result
+
+
+def whole(name: str, value: Any, *, low: int, high: int) -> int:
+    """Return a whole number within bounds: 2 or 2.0, but not 2.5, "2" or True."""
+    given = value
+    if isinstance(value, float | np.floating) and np.isfinite(value) and value % 1 == 0:
+        value = int(value)
+    right = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not right or not low <= value <= high:
+        raise InputError(
+            f"{name} is {_short(given)}: give a whole number from {low:,} to {high:,}."
+        )
+    return int(value)
+
+
+SEEDS = 2**32
+"""How many seeds there are: of a larger one JAX keeps the last 32 bits, another seed's."""
+
+
+def seed(name: str, value: Any) -> int:
+    """Return a seed; refuse one that would be taken for another."""
+    return whole(name, value, low=0, high=SEEDS - 1)
+
+
+def _short(value: Any) -> str:
+    """Return a value as one types it; of a long one, the beginning."""
+    # Python refuses to write out a whole number of more than a few thousand digits.
+    large = isinstance(value, int) and value.bit_length() > 300
+    text = "a number of hundreds of digits" if large else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def column(name: str, values: Any) -> NDArray[Any]:

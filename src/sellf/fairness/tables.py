@@ -4,6 +4,8 @@ import importlib.util
 from abc import ABC, abstractmethod
 from typing import Any
 
+from sellf.text import plain
+
 MOST_ROWS = 50
 """Rows that a notebook shows; `to_frame` has all of them."""
 
@@ -70,4 +72,4 @@ class Table(ABC):
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
-    return str(value)
+    return plain(value, keep="")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sellf.errors import InputError
+from sellf.files import RUN
 
 if TYPE_CHECKING:
     from sellf.audit.result import Audit, Audits
@@ -126,6 +127,18 @@ def of_paths(
     return audit(read(saved[0]))
 
 
+def inputs(paths: Sequence[Path], store: Path | None = None) -> list[Path]:
+    """Return the files, and folders full of them, that the report of these paths is made from."""
+    runs = [run for path in paths if path.is_dir() for run in (path, *path.iterdir())]
+    read = [path for path in paths if path.is_file()]
+    read += [run / name for run in runs for name in RUN]
+    if any(map(_names_study, paths)):
+        from sellf.studies.store import place
+
+        read.append(place(store))
+    return read
+
+
 def _names_study(path: Path) -> bool:
     if path.suffix == ".toml":
         return True
@@ -142,4 +155,4 @@ def check() -> None:
         raise InputError("a report needs Jinja2: type `pip install 'sellf[report]'`.")
 
 
-__all__ = ["audit", "check", "of_paths", "runs", "stored_study", "study"]
+__all__ = ["audit", "check", "inputs", "of_paths", "runs", "stored_study", "study"]

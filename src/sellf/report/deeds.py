@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf import files
+from sellf import files, metrics
 from sellf.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def from_folders(paths: Sequence[Path], say: Callable[[str], None] = lambda _: N
                 settings=config["config"],
                 seed=config["seed"],
                 steps=int(config.get("steps") or 0),
-                history=columns_of(files.read_lines(folder / "metrics.jsonl")),
+                history=columns_of(metrics.read(folder / "metrics.jsonl")),
                 evaluation=evaluation,
                 policy=policy,
                 versions=_versions(config),

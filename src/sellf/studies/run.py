@@ -1,23 +1,23 @@
 """The loop around an engine: what is missing is done, kept, selected from, until all is there."""
 
-import json
-import os
-import socket
 import time
 from dataclasses import dataclass, field
 
-from sellf import files
-from sellf.studies import engines, plan
+from sellf import stopping
+from sellf.locks import Claims
+from sellf.studies import active, engines, plan
 from sellf.studies.engines import Engine, Job, Outcome
 from sellf.studies.plan import Group
 from sellf.studies.records import RunSpec
 from sellf.studies.results import Reader, chosen
 from sellf.studies.show import Show
 from sellf.studies.spec import Study
-from sellf.studies.store import DamagedError, Store
+from sellf.studies.store import CLAIMS, DamagedError, Store
 
 BEAT = 5.0
 """Seconds between signs of life."""
+PATIENCE = 0.5
+"""Seconds between looks at runs that another process is at."""
 
 
 @dataclass
@@ -56,14 +56,17 @@ def run(study: Study, store: Store, engine: Engine, show: Show | None = None) ->
     try:
         with show:
             work.begin()
-            while work.open:
-                for outcome in engine.wait(1.0):
+            while work.open or work.elsewhere:
+                stopping.check()
+                for outcome in engine.wait(1.0) if work.open else ():
                     work.take(outcome)
                     show.took(outcome)
+                work.look()
                 work.beat()
     finally:
         engine.close()
         work.sign.unlink(missing_ok=True)
+        work.claims.close()
     return work.tally
 
 
@@ -76,10 +79,14 @@ class _Work:
         self.tally = Tally()
         self.open: dict[str, Job] = {}
         """Submitted and not back."""
+        self.elsewhere: dict[str, Job] = {}
+        """Another process is at these, or has just done them."""
         self.lacking: list[tuple[Group, set[str]]] = []
         """Groups that are not selected yet, with the runs that they wait for."""
-        self.sign = store.folder / "active" / f"{socket.gethostname()}-{os.getpid()}.json"
-        self.beaten = 0.0
+        self.sign = active.path_of(store.folder)
+        self.claims = Claims(store.folder / CLAIMS)
+        engine.claim = self._claim
+        self.beaten = self.looked = 0.0
 
     def begin(self) -> None:
         """Submit everything that waits for no selection, and select where nothing is missing."""
@@ -92,26 +99,73 @@ class _Work:
         self._select()
         self.beat(now=True)
 
+    def _claim(self, job: Job) -> bool:
+        """Return whether a run that is about to begin is ours: nobody is at it, nobody did it."""
+        if not self.claims.claim(job.name):
+            return False
+        if self.store.has(job.name):
+            self.claims.release(job.name)
+            return False
+        return True
+
     def take(self, outcome: Outcome) -> None:
         """Keep what has come back, and go on with what waited for it."""
         name = outcome.job.name
+        if outcome.kind == "elsewhere":
+            self.elsewhere[name] = self.open.pop(name)
+            return
         if outcome.files is not None:
             self.store.put(name, outcome.files)
             if self.reader.failed.pop(name, None) is not None:
                 self.store.forgive(name)
-            self.reader.done.add(name)
-            self.tally.done.add(name)
             self.tally.fresh += 1
+            self._done(name)
         else:
             self.store.fail(name, outcome.job.run, outcome.kind, outcome.reason)
             self.reader.failed[name] = {"kind": outcome.kind, "reason": outcome.reason}
-            self.tally.failed[name] = outcome.reason
-            if outcome.kind == "diverged":
-                self.tally.diverged.add(name)
+            self._failed(name)
         del self.open[name]
+        self.claims.release(name)
+        self._settled(name)
+
+    def _done(self, name: str) -> None:
+        self.reader.done.add(name)
+        self.tally.done.add(name)
+
+    def _failed(self, name: str) -> None:
+        self.tally.failed[name] = self.reader.failed[name]["reason"]
+        if self.reader.diverged(name):
+            self.tally.diverged.add(name)
+
+    def _settled(self, name: str) -> None:
+        """Go on with what waited for a run."""
         for _, names in self.lacking:
             names.discard(name)
         self._select()
+
+    def look(self) -> None:
+        """See what became of runs that another process is at; what it leaves undone is ours."""
+        if not self.elsewhere or time.monotonic() - self.looked < PATIENCE:
+            return
+        if not self.open:
+            time.sleep(PATIENCE)
+        self.looked = time.monotonic()
+        for name, job in list(self.elsewhere.items()):
+            if self.store.has(name):
+                self._done(name)
+            elif not self.claims.claim(name):
+                continue
+            else:
+                self.claims.release(name)
+                why = self.store.why_failed(name)
+                if why is None or why["kind"] != "diverged":
+                    self.open[name] = self.elsewhere.pop(name)
+                    self.engine.submit(job, soon=True)
+                    continue
+                self.reader.failed[name] = why
+                self._failed(name)
+            del self.elsewhere[name]
+            self._settled(name)
 
     def _want(self, runs: dict[str, RunSpec], soon: bool = False) -> None:
         """Submit runs that are missing, among them those that are there but damaged."""
@@ -122,8 +176,7 @@ class _Work:
             if self._there(name):
                 self.tally.done.add(name)
             elif self.reader.diverged(name):
-                self.tally.failed[name] = self.reader.failed[name]["reason"]
-                self.tally.diverged.add(name)
+                self._failed(name)
             else:
                 self.open[name] = job = engines.job(one, name)
                 self.engine.submit(job, soon)
@@ -164,13 +217,6 @@ class _Work:
         self.show.update(self.tally, running, self.engine.workers)
         if now or time.monotonic() - self.beaten > BEAT:
             self.beaten = time.monotonic()
-            content = {
-                "study": self.study.name,
-                "quick": self.study.quick,
-                "host": socket.gethostname(),
-                "pid": os.getpid(),
-                "time": time.time(),
-                "running": [job.name for job in running],
-                "workers": self.engine.workers,
-            }
-            files.write(self.sign, json.dumps(content).encode())
+            names = [job.name for job in running]
+            sign = active.Sign(self.study.name, self.study.quick, names, self.engine.workers)
+            active.write(self.sign, sign)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sellf.studies.engines import Job, Outcome
 from sellf.studies.records import RunSpec
 from sellf.studies.spec import Study
+from sellf.text import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -41,10 +42,10 @@ class Show:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
             bar = self.bar = Progress(
-                TextColumn("[bold]{task.description}"),
+                TextColumn("{task.description}", style="bold", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("{task.fields[note]}"),
+                TextColumn("{task.fields[note]}", markup=False),
                 console=Console(stderr=True, highlight=False),
             )
             bar.start()
@@ -79,6 +80,7 @@ class Show:
         """Write a line."""
         if not self.shown:
             return
+        text = plain(text)
         if self.bar is not None:
             self.bar.console.print(text, markup=False)
         else:

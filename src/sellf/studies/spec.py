@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
+from sellf import files
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import number, one_of
@@ -32,6 +34,11 @@ KEYS = (
     "draw",
 )
 SELECT = ("paper", "all")
+MOST_RUNS = 1_000_000
+LARGEST = 10_000_000
+"""Bytes of a study file."""
+_NAME = re.compile(r"[\w+-][\w .+-]{0,99}")
+_FOREIGN = re.compile(r"^\.+|[^\w .+-]+")
 STUDY_NOTIONS = tuple(name for name in NOTIONS if name != "demographic")
 LARGEST_SEED = 999_999
 """Of a training; deployments draw from a seed above, so that no training has seen theirs."""
@@ -85,7 +92,9 @@ def load(name: str | Path, quick: bool = False) -> Study:
     """Return a built-in study by name, or the one in a TOML file; shrunk, if asked to."""
     path = _path(str(name))
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.read(path, LARGEST).decode()
+    except InputError:
+        raise
     except (OSError, UnicodeDecodeError):
         raise InputError(f"cannot read {path}: give a study file in TOML.") from None
     known = path.parent == BUILTIN
@@ -125,8 +134,10 @@ def parse(text: str, source: str) -> Study:
 
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{source} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise InputError(f"{source} is not a study: it is nested too deeply.") from None
     place = _Place(text, source)
     for key in content:
         with place.at(key):
@@ -135,7 +146,13 @@ def parse(text: str, source: str) -> Study:
     for key, value in values.items():
         with place.at(key):
             _expect(key, value, str, "a text")
-    name = values.get("name", Path(source).stem)
+    name = values.get("name", _FOREIGN.sub("-", Path(source).stem)[:100] or "study")
+    with place.at("name"):
+        if not _NAME.fullmatch(name):
+            raise InputError(
+                f"name is {name[:100]!r}: give up to 100 letters, digits, spaces and - _ . +, as "
+                "results are written to a folder of this name."
+            )
     with place.at("select"):
         one_of("select", content.get("select", "paper"), SELECT)
     with place.at("alone"):
@@ -146,7 +163,7 @@ def parse(text: str, source: str) -> Study:
             one_of("figure", figure, NAMES)
     with place.at("omega"):
         omega = number("omega", content.get("omega", Study.omega), low=0)
-    return Study(
+    made = Study(
         name=name,
         summary=values.get("summary", ""),
         cells=_cells(content, place),
@@ -161,6 +178,13 @@ def parse(text: str, source: str) -> Study:
         alone=content.get("alone", False),
         draw=draw,
     )
+    number_of = sum(len(entry.grid) for entry in made.entries) * len(made.cells) * len(made.seeds)
+    if number_of > MOST_RUNS:
+        raise InputError(
+            f"{source} asks for {number_of:,} runs, more than {MOST_RUNS:,}: take a smaller grid "
+            "or fewer seeds."
+        )
+    return made
 
 
 @dataclass(frozen=True)
@@ -255,6 +279,10 @@ def _entry(name: str, content: Any, place: _Place) -> Entry:
     with place.at("grid", table):
         if "grid" in content and not grid:
             raise InputError("the grid is empty: give lists of values, or leave it out.")
+    with place.at("grid", table):
+        configurations = prod(map(len, grid.values()))
+        if configurations > MOST_RUNS:
+            raise InputError(f"the grid has {configurations:,} configurations: take a smaller one.")
     combined = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     if "variants" in content:
         combined = _variants(content, table, place)
@@ -291,7 +319,7 @@ def _world_settings(content: Mapping[str, Any], place: _Place) -> dict[str, dict
             with place.at(key, table):
                 try:
                     make_world(world, **{key: value})
-                except (TypeError, AttributeError):
+                except (TypeError, AttributeError, OverflowError):
                     raise InputError(f"{key} is {value!r}: {world} does not take that.") from None
     return tables
 
@@ -301,13 +329,13 @@ def _seeds(
 ) -> tuple[int, ...]:
     given: Any = content.get(key, default)
     with place.at(key):
-        if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= LARGEST_SEED + 1:
             given = tuple(range(given))
         listed = list(given) if isinstance(given, list | tuple) else []
         if not listed or not all(type(s) is int and 0 <= s <= LARGEST_SEED for s in listed):
             raise InputError(
-                f"{key} is {content.get(key)!r}: give how many, or a list of whole numbers from 0 "
-                f"to {LARGEST_SEED}."
+                f"{key} is {str(content.get(key))[:80]}: give how many, or a list of whole numbers "
+                f"from 0 to {LARGEST_SEED}."
             )
     return tuple(dict.fromkeys(listed))
 

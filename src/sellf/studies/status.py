@@ -1,21 +1,12 @@
 """How far a study is, from the names in its store: no run is opened, except one per algorithm."""
 
-import json
-import os
-import socket
-import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
-from sellf.studies import plan
+from sellf.studies import active, plan
 from sellf.studies.records import RunSpec
 from sellf.studies.results import Reader, chosen
 from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
-
-ALIVE = 60.0
-"""Seconds after which silence on another machine means that nobody works there any more."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +60,9 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
     """
     said: list[str] = []
     reader = Reader(store, said.append)
-    active = [one for one in _active(store) if one["study"] == study.name]
-    active = [one for one in active if one["quick"] == study.quick]
-    running = {name for one in active for name in one["running"]}
+    signs = [sign for sign in active.signs(store.folder) if sign.study == study.name]
+    signs = [sign for sign in signs if sign.quick == study.quick]
+    running = {name for sign in signs for name in sign.running}
     rows, failed = [], {}
     damaged: list[str] = []
     for group in plan.groups(study):
@@ -103,7 +94,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
                 None if sample is None else store.seconds(sample),
             )
         )
-    return Status(rows, failed, sum(one["workers"] for one in active), damaged)
+    return Status(rows, failed, sum(sign.workers for sign in signs), damaged)
 
 
 def _damaged(store: Store, name: str) -> bool:
@@ -112,28 +103,3 @@ def _damaged(store: Store, name: str) -> bool:
     except DamagedError:
         return True
     return False
-
-
-def _active(store: Store) -> list[dict[str, Any]]:
-    """Return who is at work on the store."""
-    found = []
-    for path in sorted((store.folder / "active").glob("*.json")):
-        try:
-            content = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            continue
-        if _alive(content, path):
-            found.append(content)
-    return found
-
-
-def _alive(content: dict[str, Any], path: Path) -> bool:
-    if content["host"] == socket.gethostname():
-        try:
-            os.kill(content["pid"], 0)
-        except ProcessLookupError:
-            return False
-        except OSError:
-            return True
-        return True
-    return time.time() - content["time"] < ALIVE

@@ -5,6 +5,7 @@
     failed/NAME.json     why a run could not be done
     active/              who is working on the store now
     tmp/                 folders that are being written
+    claims               empty; its bytes are locked by whoever is at a run
 
 A folder appears in `runs` by being renamed, so its being there says that it was written to the
 end; status looks at names only. Files are not forced to the disk one by one: should the machine
@@ -25,13 +26,18 @@ from typing import Any
 
 import numpy as np
 
-from sellf import __version__, files
+from sellf import __version__, files, leftovers
 from sellf.errors import InputError
+from sellf.studies import active
 from sellf.studies.plan import FORMAT, key
 from sellf.studies.records import Record, RunSpec
 
 SUMS = "sha256sums"
+NEEDED = ("config.json", "agent.safetensors", "results.safetensors")
+KNOWN = (*NEEDED, "world.safetensors")
+"""The files that a run may have: a name in a store is never taken for a path."""
 PARTS = {"runs", "failed", "active", "tmp"}
+CLAIMS = "claims"
 STALE = 3600.0
 """Seconds after which a folder that is being written is taken for left behind."""
 
@@ -58,10 +64,13 @@ class Store:
         """Return the folder of a run."""
         return self.folder / "runs" / name
 
+    def has(self, name: str) -> bool:
+        """Return whether a run is there now."""
+        return os.path.isdir(f"{self.folder}/runs/{name}")  # noqa: PTH112
+
     def put(self, name: str, contents: dict[str, bytes]) -> None:
         """Keep a run; if it came in meanwhile, it is the same one and stays."""
-        # Two machines may share a store, and even the number of a process.
-        beside = f"{self.folder}/tmp/{name}-{os.getpid()}-{time.time_ns()}"
+        beside = self._beside(name)
         try:
             os.mkdir(beside)  # noqa: PTH102
             for file, content in contents.items():
@@ -80,51 +89,54 @@ class Store:
                 f"{reason}. Every run that was finished is kept: make room, then type the same "
                 "command again; it does only what is missing."
             ) from None
+        except BaseException:
+            shutil.rmtree(beside, ignore_errors=True)
+            raise
+
+    def _beside(self, name: str) -> str:
+        """Return where to put together a run, or what to call one that is being removed."""
+        prefix, suffix = leftovers.affixes(name)
+        return f"{self.folder}/tmp/{prefix}{time.time_ns()}{suffix}"
 
     def read(self, name: str) -> Record:
         """Return a run, all of its files checked."""
-        contents = self._checked(name)
-        from safetensors.numpy import load
-
-        config = json.loads(contents["config.json"])
-        run = RunSpec(**config["run"])
-        if key(run) != name:
-            raise DamagedError(f"run {name} holds another run, {key(run)}.")
-        arrays = load(contents["results.safetensors"])
-        metrics, evaluation = unflat(arrays, run, config["world_rules"]["groups"])
-        return Record(run, evaluation, metrics, config["seconds"])
+        return _record(name, self.contents(name))
 
     def seconds(self, name: str) -> float | None:
         """Return what a run's training took, unchecked; nothing if that cannot be read."""
         try:
-            return float(json.loads((self.path(name) / "config.json").read_bytes())["seconds"])
+            return float(files.parse_json(_read(self.path(name) / "config.json"))["seconds"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def check(self, name: str) -> None:
         """Refuse a run that is not as it was written."""
-        self._checked(name)
+        self.contents(name)
 
     def drop(self, name: str) -> None:
         """Take a run out."""
-        gone = self.folder / "tmp" / f"{name}-{os.getpid()}-{time.time_ns()}"
+        gone = Path(self._beside(name))
         with suppress(FileNotFoundError):  # another process was faster
             self.path(name).rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
-    def _checked(self, name: str) -> dict[str, bytes]:
+    def contents(self, name: str) -> dict[str, bytes]:
+        """Return the files of a run; refuse it if they are not as they were written."""
         folder = self.path(name)
         try:
-            lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+            lines = _read(folder / SUMS).decode().splitlines()
             sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
-            contents = {file: (folder / file).read_bytes() for file in sums}
+            strange = [file for file in sums if file not in KNOWN]
+            if strange:
+                raise ValueError(f"{SUMS} names {strange[0][:60]!r}, which no run has")
+            contents = {file: _read(folder / file) for file in sums}
         except (FileNotFoundError, ValueError) as error:
             raise DamagedError(f"run {name} is damaged ({error}).") from None
         except OSError as error:
             # Too many open files, say: it may well be whole, and must not be dropped for this.
             raise InputError(f"cannot read run {name}: {error}.") from None
         bad = [f for f, content in contents.items() if sha256(content).hexdigest() != sums[f]]
-        lost = {"config.json", "agent.safetensors", "results.safetensors"} - set(sums)
+        lost = set(NEEDED) - set(sums)
         if bad or lost:
             raise DamagedError(
                 f"run {name} is damaged: {', '.join([*bad, *sorted(lost)])} is not as written."
@@ -138,15 +150,19 @@ class Store:
 
     def failed(self) -> dict[str, dict[str, Any]]:
         """Return what failed, by name, and why: `kind` is "diverged", "refused" or "died"."""
-        found = {}
-        for file in _names(self.folder / "failed"):
-            try:
-                found[file.removesuffix(".json")] = json.loads(
-                    (self.folder / "failed" / file).read_bytes()
-                )
-            except (OSError, ValueError):
-                continue
-        return found
+        names = (file.removesuffix(".json") for file in _names(self.folder / "failed"))
+        found = {name: self.why_failed(name) for name in names}
+        return {name: why for name, why in found.items() if why is not None}
+
+    def why_failed(self, name: str) -> dict[str, Any] | None:
+        """Return why a run could not be done, if that is on record."""
+        try:
+            path = self.folder / "failed" / f"{name}.json"
+            why = files.parse_json(files.read(path, files.LARGEST_TEXT))
+            right = all(isinstance(why[word], str) for word in ("kind", "reason"))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return why if right else None
 
     def forgive(self, name: str) -> None:
         """Forget that a run failed."""
@@ -162,14 +178,11 @@ def open_store(
     done one at a time (`alone`), to be timed, are kept beside: done with others around them they
     would be the same in everything but their seconds.
     """
-    path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
-    if alone:
-        path = path.resolve()
-        path = path.with_name(f"{path.name}-alone")
+    path = place(folder, alone=alone)
     mark = path / "store.json"
     if not mark.is_file():
         # Another process may be about to make it.
-        if path.exists() and (not path.is_dir() or set(_names(path)) - PARTS):
+        if path.exists() and (not path.is_dir() or set(_names(path)) - PARTS - {CLAIMS}):
             raise InputError(f"{path} is no store, and not empty: give another folder to --store.")
         if write:
             try:
@@ -182,10 +195,22 @@ def open_store(
     content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str})
     if write:
         _same_versions(path, content)
-        for part in PARTS:
-            (path / part).mkdir(exist_ok=True)
-        _sweep(path / "tmp")
+        try:
+            for part in PARTS:
+                (path / part).mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write to the store {path}: {error.strerror}.") from None
+        _sweep(path)
     return Store(path)
+
+
+def place(folder: str | Path | None = None, *, alone: bool = False) -> Path:
+    """Return which folder a store is: as `open_store` takes it."""
+    path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
+    if not alone:
+        return path
+    path = path.resolve()
+    return path.with_name(f"{path.name}-alone")
 
 
 def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
@@ -201,11 +226,12 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
     damaged = []
     for name in sorted(there - here):
         try:
-            contents = source._checked(name)
+            contents = source.contents(name)
+            _record(name, contents)
         except DamagedError as error:
             damaged.append(str(error))
             continue
-        into.put(name, contents | {SUMS: (source.path(name) / SUMS).read_bytes()})
+        into.put(name, sealed(contents))
         into.forgive(name)
     return len(there - here) - len(damaged), len(there & here), damaged
 
@@ -244,6 +270,7 @@ def unflat(
         start = f"{name}."
         return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
+    _check_shapes(arrays, len(groups))
     evaluation = Evaluation(
         notion=run.notion,
         groups=tuple(groups),
@@ -253,6 +280,57 @@ def unflat(
         by_time=part("by_time"),
     )
     return part("metrics"), evaluation
+
+
+POINTS = ("reward", "disparity", "disparity_imputed", "disparity_accepted", "disparity_exact")
+BY_GROUP = ("acceptance", "qualification")
+
+
+def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
+    """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
+    (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
+    views = ("true", "imputed", "accepted", "exact")
+    shapes = {
+        **{f"disparities.{view}": (deployments,) for view in views},
+        "acceptances": (deployments, groups),
+        **{f"by_time.{name}": (deployments, points) for name in POINTS},
+        **{f"by_time.{name}": (deployments, points, groups) for name in BY_GROUP},
+    }
+    bad = [name for name, shape in shapes.items() if arrays[name].shape != shape]
+    whole = ("rewards", "acceptances", *(f"disparities.{view}" for view in views))
+    bad += [name for name in whole if not np.isfinite(arrays[name]).all()]
+    if bad or not deployments or not points:
+        raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
+
+
+def _read(path: Path) -> bytes:
+    """Return a run's file: no link, device or pipe, which could hold anything."""
+    try:
+        return files.read(path, follow=False)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError(f"{path.name} is a link; runs have files of their own") from None
+        raise
+
+
+def _record(name: str, contents: dict[str, bytes]) -> Record:
+    """Return the run that files hold."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        config = files.parse_json(contents["config.json"])
+        run = RunSpec(**config["run"])
+        if key(run) != name:
+            raise DamagedError(f"run {name} holds another run, {key(run)}.")
+        arrays = load(contents["results.safetensors"])
+        groups = list(map(str, config["world_rules"]["groups"]))
+        metrics, evaluation = unflat(arrays, run, groups)
+        return Record(run, evaluation, metrics, float(config["seconds"]))
+    except DamagedError:
+        raise
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedError(f"run {name} is damaged ({type(error).__name__}: {error}).") from None
 
 
 def _same_versions(path: Path, content: dict[str, Any]) -> None:
@@ -284,10 +362,13 @@ def _names(folder: Path) -> Iterator[str]:
         return
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what a process that was killed left half written."""
-    for name in _names(folder):
-        left = folder / name
+def _sweep(store: Path) -> None:
+    """Remove what processes that were killed left behind."""
+    active.sweep(store)
+    for folder in (store, *(store / part for part in PARTS - {"runs"})):
+        leftovers.sweep(folder)
+    for name in _names(store / "tmp"):
+        left = store / "tmp" / name
         try:
             if time.time() - left.stat().st_mtime > STALE:
                 shutil.rmtree(left, ignore_errors=True)

@@ -7,17 +7,14 @@ differ in the last bits with its width: a run's result would depend on which oth
 missing. What runs of one program share is the program: a worker compiles it once and keeps it.
 """
 
-import json
 import time
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from sellf import files
 from sellf.agent import Agent
-from sellf.envs.world import World
-from sellf.envs.worlds import make_world
+from sellf.envs import saving
 from sellf.evaluation import Evaluation, evaluate
 from sellf.studies import plan, store
 from sellf.studies.records import RunSpec
@@ -30,9 +27,8 @@ EVALUATION_SEED = LARGEST_SEED + 1
 
 def perform(run: RunSpec) -> dict[str, bytes]:
     """Train and deploy; return the run's folder as files."""
-    world = _world(run.world, json.dumps(run.world_settings, sort_keys=True))
     task = Plan(
-        world,
+        saving.named(run.world, run.world_settings),
         run.algorithm,
         run.notion,
         run.settings,
@@ -58,19 +54,13 @@ def _prepare(program: str, task: Plan) -> None:
         _prepared.add(program)
 
 
-@lru_cache(maxsize=8)
-def _world(name: str, settings: str) -> World:
-    return make_world(name, **json.loads(settings))
-
-
 def _files(run: RunSpec, agent: Agent, evaluation: Evaluation, seconds: float) -> dict[str, bytes]:
     own = {"run": plan.to_json(run), "seconds": seconds, **store.versions()}
-    described: dict[str, Any] = json.loads(agent.describe()) | own
     names = [name for name in agent.history[0] if name != "iteration"]
     metrics = {name: _compact([row[name] for row in agent.history]) for name in names}
     return store.sealed(
         {
-            "config.json": json.dumps(described, indent=1).encode(),
+            "config.json": files.sealed_json(agent.description() | own),
             "results.safetensors": files.tensors_to_bytes(store.flat(metrics, evaluation)),
             **agent.tensors(),
         }

@@ -308,7 +308,7 @@
   }
 
   function legend(one, figureBox) {
-    one.box.swatches = {};
+    one.box.swatches = Object.create(null); // a group may be called __proto__
     for (const item of figureBox.querySelectorAll(".legend li[data-key]")) {
       const key = item.dataset.key, button = element("button");
       one.box.swatches[key] = item.querySelector("svg");

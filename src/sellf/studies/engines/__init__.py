@@ -1,5 +1,6 @@
 """Engines: where runs are done. They take jobs, and give back folders as bytes, or a reason."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -33,12 +34,21 @@ class Outcome:
     job: Job
     files: dict[str, bytes] | None = None
     kind: str = ""
-    """Why there are no files: "diverged" (and would again), "refused" or "died"."""
+    """Why there are no files: "diverged" (and would again), "refused", "died", or "elsewhere", if
+    another process has it."""
     reason: str = ""
+
+
+def anything(job: Job) -> bool:
+    """Claim a job where nobody else could."""
+    return True
 
 
 class Engine(Protocol):
     """What does jobs."""
+
+    claim: Callable[[Job], bool]
+    """Asked before a job begins; if it says no, the outcome is "elsewhere"."""
 
     @property
     def workers(self) -> int:

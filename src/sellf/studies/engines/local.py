@@ -7,10 +7,12 @@ import sys
 import tempfile
 import threading
 from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from sellf.studies import plan
-from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, frames
+from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, anything, frames
 
 WORKER = "sellf.studies.engines.worker"
 TAIL = 400
@@ -23,6 +25,7 @@ class HereEngine:
     def __init__(self) -> None:
         """Begin with nothing to do; in time, if JAX has not started in this process."""
         os.environ.update(ONE_THREAD)
+        self.claim: Callable[[Job], bool] = anything
         self.workers = 1
         self.jobs: deque[Job] = deque()
 
@@ -37,6 +40,8 @@ class HereEngine:
         from sellf.studies.engines.task import attempt
 
         job = self.jobs[0]
+        if not self.claim(job):
+            return [Outcome(self.jobs.popleft(), kind="elsewhere")]
         message, files = attempt(plan.to_json(job.run))
         self.jobs.popleft()
         return [Outcome(job, files or None, **message)]
@@ -60,6 +65,7 @@ class LocalEngine:
             workers: how many; as many as there are cores, if not given.
         """
         cores = usable_cores()
+        self.claim: Callable[[Job], bool] = anything
         self.workers = workers or len(cores)
         self.outcomes: queue.Queue[Outcome] = queue.Queue()
         self.jobs: dict[str, deque[Job]] = {}
@@ -108,9 +114,9 @@ class LocalEngine:
             self.closed = True
             self.jobs.clear()
             self.change.notify_all()
-            processes = list(self.processes.values())
-        for process in processes:
-            process.end()
+            for process in self.processes.values():
+                process.stop()
+        # Each thread closes the pipes of its own process: nobody else may be reading from them.
         for thread in self.threads:
             thread.join()
 
@@ -118,12 +124,15 @@ class LocalEngine:
         """Look after one worker: give it jobs, start it again when it dies."""
         last = ""
         while (job := self._take(number, last)) is not None:
-            last = job.program
             outcome = None
-            for _ in range(1 + RETRIES):
-                outcome = self._try(number, core, job)
-                if self.closed or outcome.kind != "died":
-                    break
+            if self.claim(job):
+                last = job.program
+                for _ in range(1 + RETRIES):
+                    outcome = self._try(number, core, job)
+                    if self.closed or outcome.kind != "died":
+                        break
+            else:
+                outcome = Outcome(job, kind="elsewhere")
             with self.change:
                 del self.current[number]
                 if outcome is not None and not self.closed:
@@ -147,8 +156,6 @@ class LocalEngine:
         if answer is None:
             with self.change:
                 self.processes.pop(number, None)
-                if self.closed:
-                    return Outcome(job, kind="died", reason="stopped")
             return Outcome(job, kind="died", reason=process.last_words())
         message, files = answer
         return Outcome(job, files or None, **message)
@@ -176,7 +183,8 @@ class _Process:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", WORKER, str(core)],
+                # Its parent's number: by the time it asks, that may be gone, and another's.
+                [sys.executable, "-m", WORKER, str(core), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.errors,
@@ -201,14 +209,15 @@ class _Process:
     def last_words(self) -> str:
         """Return how a worker ended, and what it said last."""
         code = self.process.wait()
-        try:
-            self.errors.seek(0)
-            said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
-        except ValueError:  # closed: the engine was, meanwhile
-            said = ""
+        self.errors.seek(0)
+        said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
         self.end()
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return f"the worker died ({how})" + (f": {said}" if said else "")
+
+    def stop(self) -> None:
+        """Stop the process; whoever waits for its answer is told that there is none."""
+        self.process.kill()
 
     def end(self) -> None:
         """Stop the process and close the pipes."""
@@ -216,10 +225,9 @@ class _Process:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.errors):
             if stream is not None:
-                try:
+                # What was not sent yet has nobody to go to.
+                with suppress(OSError):
                     stream.close()
-                except OSError:
-                    continue
 
 
 def _binary(stream: Any) -> BinaryIO:

@@ -9,13 +9,14 @@ import os
 import socket
 import warnings
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import sellf
 from sellf.errors import InputError
 from sellf.studies import plan
-from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome
+from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, anything
 from sellf.studies.engines.local import usable_cores
 
 PATIENCE = 3.0
@@ -53,6 +54,7 @@ class RayEngine:
         except ImportError:
             raise InputError("--engine ray needs Ray: type `pip install 'sellf[ray]'`.") from None
         self.ray: Any = ray
+        self.claim: Callable[[Job], bool] = anything
         self.limit = workers or None
         self.mine = not ray.is_initialized()
         if self.mine:
@@ -79,11 +81,15 @@ class RayEngine:
     def wait(self, seconds: float) -> list[Outcome]:
         """Return what has come to an end."""
         room = self.workers if self.limit else self.workers * AHEAD
+        others: list[Outcome] = []
         while self.jobs and len(self.open) < room:
             job = self.jobs.popleft()
+            if not self.claim(job):
+                others.append(Outcome(job, kind="elsewhere"))
+                continue
             self.open[self.attempt.remote(json.dumps(plan.to_json(job.run)))] = job
-        if not self.open:
-            return []
+        if others or not self.open:
+            return others
         ready, _ = self.ray.wait(list(self.open), timeout=seconds)
         outcomes = [self._finish(reference) for reference in ready]
         return [outcome for outcome in outcomes if outcome is not None]

@@ -8,18 +8,19 @@ import time
 from sellf.studies.engines import frames
 
 
-def main(core: int) -> None:
-    """Work until the input ends.
+def main(core: int, parent: int) -> None:
+    """Work until the input ends, or the process that asked.
 
     Args:
         core: to stay on; -1 for any.
+        parent: the process that asked.
     """
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     if core >= 0 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
     # Whatever a library prints must not get between the messages.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    threading.Thread(target=_leave_with, args=(os.getppid(),), daemon=True).start()
     # JAX only now: it counts the cores it may use when it starts.
     from sellf.studies.engines.task import attempt
 
@@ -36,4 +37,4 @@ def _leave_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))
