@@ -4,8 +4,9 @@
     python tools/widths.py --most 100000       # seconds
 
 The efficient interval is what AIPW with the true score and the known propensities has in the limit;
-it holds in 95 % of long logs, ours at every length. The audit is given a rough score. Propensities
-run from 0.1 to 0.95 (wide) or from 0.02 to 0.92, most of them small (extreme).
+it holds in 95 % of long logs, ours at every length. The audit is given the true score as well, so that
+the ratio is the price of the guarantee alone (`--score rough`: one that knows half). Propensities run
+from 0.1 to 0.95 (wide) or from 0.02 to 0.92, most of them small (extreme).
 """
 
 import argparse
@@ -14,7 +15,7 @@ from time import perf_counter
 
 import numpy as np
 
-from coverage_study.cells import Cell, Law
+from coverage_study.cells import Cell, Law, Score
 from coverage_study.measure import audit, signed_width
 from coverage_study.report import markdown
 from coverage_study.worlds import draw, efficient_width, world
@@ -24,9 +25,9 @@ SIZES = (1_000, 10_000, 100_000, 1_000_000, 5_000_000)
 ANYTIME_AT = 100_000
 
 
-def standard(size: int, law: Law = "wide") -> Cell:
+def standard(size: int, law: Law = "wide", score: Score = "true") -> Cell:
     """Return the cell of two groups that widths are measured in."""
-    return Cell("widths", (size, size), rates=(0.475, 0.505), law=law, number=size)
+    return Cell("widths", (size, size), rates=(0.475, 0.505), law=law, score=score, number=size)
 
 
 def logs_at(size: int) -> int:
@@ -52,14 +53,17 @@ def main(arguments: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description="How wide intervals are.")
     parser.add_argument("--most", type=int, default=SIZES[-1], help="people a group, at most")
-    most = parser.parse_args(arguments).most
+    parser.add_argument("--score", choices=("true", "rough"), default="true")
+    options = parser.parse_args(arguments)
+    most = options.most
     rows: list[list[str]] = []
     laws: tuple[Law, ...] = ("wide", "extreme")
     for law in laws:
         for size in (size for size in SIZES if size <= most):
             for anytime in (False, True) if size == ANYTIME_AT else (False,):
                 start, logs = perf_counter(), logs_at(size)
-                found = ratios(standard(size, law), logs, anytime=anytime)
+                cell = standard(size, law, options.score)
+                found = ratios(cell, logs, anytime=anytime)
                 each = (perf_counter() - start) / logs
                 kind = "anytime" if anytime else "fixed"
                 ours = [f"{found[notion]:.2f}" for notion in NOTIONS]
