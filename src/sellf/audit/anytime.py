@@ -191,4 +191,3 @@ def pair_share(first: int, second: int) -> float:
     if later == 1:
         return FIRST_PAIR
     return float((1 - FIRST_PAIR) * 2 / (later * (later + 1)) / later)
-

@@ -78,7 +78,9 @@ def games(
         overlap: the smallest propensity that is weighted by.
     """
     lines = [_lines(notion, _arrange(person, line), alpha, overlap) for line in order]
-    return Games(*(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True)))
+    return Games(
+        *(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True))
+    )
 
 
 def _arrange(person: Person, line: NDArray[np.intp]) -> Person:

@@ -75,7 +75,9 @@ class Group:
     def kind(self, notion: Notion) -> Kind:
         """Return the method that judges this group."""
         one_row = self.person is None or self.person.unit is None
-        if one_row and (notion == "demographic" or self.trusted or not (self.known or self.estimated)):
+        if one_row and (
+            notion == "demographic" or self.trusted or not (self.known or self.estimated)
+        ):
             return "exact"
         if self.estimated and notion != "demographic":
             return "normal"

@@ -85,7 +85,13 @@ class Evidence:
             for person in self.people
         )
         return replace(
-            self, sums=sums, people=people, known=False, estimated=False, predicted=False, _groups=[]
+            self,
+            sums=sums,
+            people=people,
+            known=False,
+            estimated=False,
+            predicted=False,
+            _groups=[],
         )
 
     def from_sums(self, sums: Sums) -> "Evidence":

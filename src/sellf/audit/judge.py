@@ -111,7 +111,9 @@ def judge(
             METHODS[name].words if name in METHODS else str(name)
             for name in dict.fromkeys(found.methods)
         ),
-        finite_sample=all(name not in METHODS or METHODS[name].finite_sample for name in found.methods),
+        finite_sample=all(
+            name not in METHODS or METHODS[name].finite_sample for name in found.methods
+        ),
         sensitivity=doubts,
         overturned_at=overturned,
         certificate=certificate(

@@ -209,9 +209,7 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
     if slope[0] <= 0:
         return apart
     # q bounds slope1 (r1 - u1) - slope0 (r0 - u0), which is linear in u0: an end of its range is worst.
-    within = min(
-        first.value - u - (q + slope[1] * (second.value - u)) / slope[0] for u in ends[1]
-    )
+    within = min(first.value - u - (q + slope[1] * (second.value - u)) / slope[0] for u in ends[1])
     return max(apart, within)
 
 

@@ -5,7 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from sellf.audit.interval import Interval
-from sellf.audit.result import Audit, Audits, Doubt, GroupFigures, Needed, Origin, Overlap, Period, Waiting
+from sellf.audit.result import (
+    Audit,
+    Audits,
+    Doubt,
+    GroupFigures,
+    Needed,
+    Origin,
+    Overlap,
+    Period,
+    Waiting,
+)
 from sellf.audit.verdict import say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate

@@ -91,9 +91,7 @@ def spread(terms: Sequence[Term], alpha: float) -> Spread:
         largest = max(largest, scale * reach)
         rows += n
     slack = (2 * log * fourth) ** 0.5
-    return Spread(
-        known - slack - 2 * largest**2 * log / 3, seen + slack, fourth, largest, rows
-    )
+    return Spread(known - slack - 2 * largest**2 * log / 3, seen + slack, fourth, largest, rows)
 
 
 def quantile(moments: Spread, alpha: float, *, sharp: bool = True) -> float:
