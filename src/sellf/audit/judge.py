@@ -29,7 +29,7 @@ class Judged(NamedTuple):
     """Of every group; all hold together with probability 1 - delta."""
     value: Floats
     lower: Floats | None
-    """lower[i, j] is a bound on group i minus group j; all hold together with probability 1 - delta.
+    """lower[i, j] is a bound on group i minus group j; together they hold with chance 1 - delta.
     None where the groups' own intervals are narrower."""
     methods: list[Kind | str]
 

@@ -1,7 +1,7 @@
 """A look at a few people beforehand: how far scores may reach, how they spread, what to predict.
 
-What is chosen from these people is fixed for all others, and they themselves are then left out. So the
-scores of the others are independent, and what `moments` must know before seeing them is known.
+What is chosen from these people is fixed for all others, and they themselves are then left out. So
+the scores of the others are independent, and what `moments` must know before seeing them is known.
 """
 
 from typing import NamedTuple

@@ -94,8 +94,8 @@ def scores(
         prediction: f, known before each row.
         below: the reach k of the lower score: it is at least -k.
         above: of the upper one, which is at most 1 + k.
-        clip: whether to cut what is above k of the lower score, and below 1 - k of the upper one, for
-            a k of 1 or more; their means still bound E[Y].
+        clip: whether to cut what is above k of the lower score, and below 1 - k of the upper one,
+            for a k of 1 or more; their means still bound E[Y].
     """
     accepted, positive, pending = person.accepted, person.positive, person.pending
     if person.rejected_positive is not None:
@@ -133,8 +133,8 @@ def scores(
 def sides(notion: Notion, person: Person, found: Scores) -> Sides:
     """Return the values that bound a group's utility.
 
-    An outcome that is not known yet takes the worse of its two values. For a ratio t that depends on
-    t: y (1 - t / p) for a person accepted with chance p. Its least value over y is at least
+    An outcome that is not known yet takes the worse of its two values. For a ratio t that depends
+    on t: y (1 - t / p) for a person accepted with chance p. Its least value over y is at least
     -t (1 / p - 1) and its largest at most 1 - t, for every t in [0, 1].
     """
     pending, positive = person.pending, person.positive

@@ -2,8 +2,8 @@
 
 T is a sum of independent terms with mean 0, such as the error of a mean or of a difference of two
 means. `radius` returns q with P(T >= q) <= alpha. Nothing here depends on the order of the rows.
-Three bounds on the tail are known, each proven for every number of terms; the smallest counts, since
-each bounds the same probability:
+Three bounds on the tail are known, each proven for every number of terms; the smallest counts,
+since each bounds the same probability:
 
 - Bentkus (2004): from the variance and the largest term, at most 1.26 times the normal quantile in
   the limit;
@@ -13,7 +13,8 @@ each bounds the same probability:
 
 The moments that these need are not known. They are bounded from the sample, each with a small share
 of alpha: a nonnegative term Z falls short of its mean by y on average with probability at most
-exp(-n y^2 / (2 E Z^2)), which bounds second and fourth moments from above (Z^2 <= Z times its range).
+exp(-n y^2 / (2 E Z^2)), which bounds second and fourth moments from above: Z^2 <= Z times its
+range.
 """
 
 from collections.abc import Sequence
@@ -148,10 +149,10 @@ def _tilted(y: np.ndarray, fourth: float, third: float, largest: float) -> np.nd
     With the law tilted by exp(l s), P(S >= y) = e^K E_l[e^(-l S); S >= y], K = ln E e^(l S). Under
     the tilted law S has mean m = K'(l), variance v = K''(l) and a Berry-Esseen error d, and
     integration by parts gives at most e^K (E[e^(-l N); N >= y] + 2 d e^(-l y)) for a normal N with
-    mean m and variance v. For terms within h = largest, Taylor's formula with k the sum of the third
-    moments, |k| <= `third`, gives K = l^2 / 2 + l^3 k / 6, m = l + l^2 k / 2 and v = 1 + l k, each up
-    to a multiple of `fourth` that is bounded below. The worst case over k and those remainders counts.
-    l = y is the choice that makes the error smallest.
+    mean m and variance v. For terms within h = largest, Taylor's formula with k the sum of the
+    third moments, |k| <= `third`, gives K = l^2 / 2 + l^3 k / 6, m = l + l^2 k / 2 and v = 1 + l k,
+    each up to a multiple of `fourth` that is bounded below. The worst case over k and those
+    remainders counts. l = y is the choice that makes the error smallest.
     """
     tilt = y[:, None]
     grown = np.exp(np.minimum(tilt * largest, 50.0))
