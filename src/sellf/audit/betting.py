@@ -89,7 +89,8 @@ def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
         return person.take(line)
     starts = np.flatnonzero(np.concatenate([[True], person.unit[1:] != person.unit[:-1]]))
     ends = np.append(starts[1:], len(person.unit))
-    return person.take(np.concatenate([np.arange(starts[i], ends[i]) for i in line]))
+    rows = np.arange(len(person.unit))
+    return person.take(np.concatenate([rows[starts[i] : ends[i]] for i in line.tolist()]))
 
 
 def _lines(notion: Notion, person: Person, alpha: float, overlap: float) -> tuple[Game, Game]:

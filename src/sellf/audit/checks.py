@@ -67,8 +67,8 @@ def _words(names: list[Any], place: Any, counts: list[float], shape: str) -> str
         "outcome or a model's score."
         if shape == "propensity"
         else "Given the propensity, decisions must not depend on the score: it may have been "
-        "fitted on these very people, or decisions may have used it beyond what the propensities say. "
-        "Leave --score out, or give the propensities that were used."
+        "fitted on these very people, or decisions may have used it beyond what the propensities "
+        "say. Leave --score out, or give the propensities that were used."
     )
     return (
         f"the propensities contradict the decisions: {who}, {expected / people:.1%} should have "

@@ -215,7 +215,10 @@ def lower_difference(notion: Notion, first: Group, second: Group, alpha: float) 
 def _bet(notion: Notion, first: Group, second: Group, alpha: float) -> float:
     each = betting.BOX_SHARE * alpha / 4
     ranges = [
-        tuple(max(0.0, min(1.0, end(notion, group, each, "betting"))) for end in (lower, upper))
+        (
+            max(0.0, lower(notion, group, each, "betting")),
+            min(1.0, upper(notion, group, each, "betting")),
+        )
         for group in (first, second)
     ]
     if any(low > high for low, high in ranges):
@@ -225,7 +228,7 @@ def _bet(notion: Notion, first: Group, second: Group, alpha: float) -> float:
     # Both need as many orders.
     count = min(len(one.low.part), len(two.high.part))
     games = [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
-    return betting.lower_difference(*games, *ranges, rest)  # pyright: ignore[reportArgumentType]
+    return betting.lower_difference(games[0], games[1], ranges[0], ranges[1], rest)
 
 
 def _quantile(alpha: float) -> float:

@@ -1,4 +1,4 @@
-"""What a log holds, gathered once for all notions: every group's sums, and rows if they are here."""
+"""What a log holds, gathered once for all notions: every group's sums, and rows where they are."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -220,9 +220,9 @@ def _explore(evidence: Evidence, pair: Pair, omega: float, alpha: float) -> Need
     sentence = (
         "More rows like these will not settle it: nothing tells of the rejected without overlap. "
         f"Accept {share:.0%} of them at random, and record that chance as their propensity, over "
-        f"the next {_listed(people)} applications. The cost: about {_listed(labels)} would be accepted "
-        "who are rejected today. Then audit these new applications alone, without the rows of this "
-        f"log. About {POWER:.0%} of such logs will then be settled."
+        f"the next {_listed(people)} applications. The cost: about {_listed(labels)} would be "
+        "accepted who are rejected today. Then audit these new applications alone, without "
+        f"the rows of this log. About {POWER:.0%} of such logs will then be settled."
     )
     return Needed(people, labels, share, POWER, sentence)
 

@@ -154,8 +154,8 @@ def drift(notion: Notion, names: list[Any], sums: list[Sums], periods: list[str]
     low, high = int(np.nanargmin(usable)), int(np.nanargmax(usable))
     return (
         f"the log drifts: the share of {what} of {say(name)} is {share[low]:.1%} in {periods[low]} "
-        f"and {share[high]:.1%} in {periods[high]}. So only the periods by themselves are judged, and "
-        "nothing is said of all periods so far."
+        f"and {share[high]:.1%} in {periods[high]}. So only the periods by themselves are judged, "
+        "and nothing is said of all periods so far."
     )
 
 

@@ -79,10 +79,10 @@ class Prepared(NamedTuple):
         cases = self._cases(notion, few)
         weights = np.concatenate([1 - p, p * f, p * (1 - f)])
         for k in (0, 1):
-            whole = cases[0][k].whole
+            known = [whole for _, whole in (case[k] for case in cases) if whole is not None]
             joined = Side(
                 np.concatenate([case[k].part for case in cases]),
-                None if whole is None else np.concatenate([case[k].whole for case in cases]),
+                np.concatenate(known) if known else None,
             )
             trust = len(p) / (len(p) + PRIOR)
             seen[k] = trust * seen[k] + (1 - trust) * means(joined, weights)

@@ -10,7 +10,7 @@ or 1: the lower score takes 0, the upper one takes 1 (partial identification). T
 accepted people whose outcome is not known yet.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,8 @@ class Person(NamedTuple):
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""
-        return Person(*(None if field is None else field[rows] for field in self))
+        fields: Any = (None if field is None else field[rows] for field in self)
+        return Person(*fields)
 
     @property
     def units(self) -> int:

@@ -19,7 +19,7 @@ BOX = 0.01
 class Share(NamedTuple):
     """How many of how many."""
 
-    count: float
+    count: float  # pyright: ignore[reportIncompatibleMethodOverride]
     people: float
 
     @property
