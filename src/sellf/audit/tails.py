@@ -121,12 +121,12 @@ def _bentkus(variance: float, largest: float, rows: float, alpha: float) -> floa
     k = np.maximum(np.floor(u), -1.0)
 
     def above(count: np.ndarray, trials: float) -> np.ndarray:
-        inside = np.clip(count, 0.0, trials - 1)
+        inside = np.clip(count, 0.0, max(trials - 1, 0.0))
         tail = betainc(inside + 1, trials - inside, chance)
         return np.where(count < 0, 1.0, np.where(count >= trials, 0.0, tail))
 
     first = n * chance * above(k - 1, n - 1)
-    second = n * (n - 1) * chance**2 * above(k - 2, n - 2) if n > 2 else 0.0
+    second = n * (n - 1) * chance**2 * above(k - 2, n - 2)
     square = np.maximum(second + (1 - 2 * u) * first + u * u * above(k, n), 0.0) * step**2
     return float(np.min(t + (square / alpha) ** 0.5))
 
