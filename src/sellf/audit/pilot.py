@@ -53,10 +53,11 @@ class Prepared(NamedTuple):
         if k < 1 or notion == "demographic":
             return (0.0, 1.0), (0.0, 1.0)
         if notion == "accuracy":
-            return (1 - k, max(1.0, k - 1)), (min(0.0, 2 - k), max(1.0, k))
-        low, high = (-k, k), (1 - k, 1 + k)
-        # A ratio is bounded from below with the denominator from above.
-        return (low, high) if notion == "qualification" else (high, low)
+            return (1 - k, k), (1 - k, k)
+        if notion == "qualification":
+            return (-k, 1 + k), (-k, 1 + k)
+        # Of a denominator where the part is 0; where that is 1 it may be larger by 1.
+        return (-k, k), (-k, k)
 
     def _cases(self, notion: Notion, person: Person) -> list[tuple[Side, Side]]:
         """Return the values that rows would have if rejected, accepted and good, or bad."""

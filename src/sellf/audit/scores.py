@@ -95,8 +95,8 @@ def scores(
         prediction: f, known before each row.
         below: the reach k of the lower score: it is at least -k.
         above: of the upper one, which is at most 1 + k.
-        clip: whether to cut what is above k of the lower score, and below 1 - k of the upper one,
-            for a k of 1 or more; their means still bound E[Y].
+        clip: whether to cut what is above 1 + k of the lower score, and below -k of the upper one;
+            their means still bound E[Y].
     """
     accepted, positive, pending = person.accepted, person.positive, person.pending
     if person.rejected_positive is not None:
@@ -117,12 +117,12 @@ def scores(
 
     def from_below(label: Floats) -> Floats:
         score = low + (label - accepted * low) / p
-        score = np.minimum(score, below) if clip else score
+        score = np.minimum(score, 1 + below) if clip else score
         return np.where(weighted, score, label)
 
     def from_above(label: Floats) -> Floats:
         score = high + (label - accepted * high) / p
-        score = np.maximum(score, 1 - above) if clip else score
+        score = np.maximum(score, -above) if clip else score
         return np.where(weighted, score, label) + hidden
 
     low0, high0 = from_below(positive), from_above(positive)
