@@ -47,6 +47,8 @@ class Sample(NamedTuple):
     """For sums: a bound on the true fourth moment."""
     shift: float = 0.0
     """For sums: how far a prediction made from the same rows can have moved the mean."""
+    pending: bool = False
+    """Whether `part` and `whole` hold outcomes that are not known yet."""
 
     @property
     def value(self) -> float:
@@ -66,12 +68,13 @@ class Sample(NamedTuple):
     def largest(self, u: float) -> float:
         """Return the most that part - u whole can differ from its mean if u is the utility.
 
-        A ratio's mean is 0. Where `part` is 1, `whole` is 1 or more, but for outcomes that are not
-        known yet and 1 in the lower bound; so part - u whole is within 1 or u times the reach.
+        A ratio's mean is 0. Where `part` is 1, `whole` is 1 or more, so part - u whole is within 1
+        or u times the reach. An outcome that is not known yet adds 1 to both in the upper bound.
         """
         if self.mean:
             return max(self.reach[1], 1 - self.reach[0], 1.0)
-        return max(1.0, u * max(self.reach[1], -self.reach[0], 1.0))
+        far = max(self.reach[1], -self.reach[0], 1.0)
+        return 1 + u * (far - 1) if self.pending else max(1.0, u * far)
 
 
 def _between(values: Floats, u: float) -> float:

@@ -40,7 +40,15 @@ class Prepared(NamedTuple):
         rest = self._sides(notion, self.rest)
         units = float(self.rest.units)
         found = [
-            Sample(units, means(side), reach, side.whole is None, guess, cubes)
+            Sample(
+                units,
+                means(side),
+                reach,
+                side.whole is None,
+                guess,
+                cubes,
+                pending=self.rest.pending is not None,
+            )
             for side, guess, reach, cubes in zip(
                 rest, self._guess(notion), self._reaches(notion), self._cubes(notion), strict=True
             )
