@@ -201,7 +201,7 @@ options = st.fixed_dictionaries(
         "score": names,
         "notion": st.sampled_from([*sellf.fairness.NOTIONS, "all"]),
         "omega": st.one_of(st.sampled_from([0.05, 0.5]), junk),
-        "delta": st.one_of(st.sampled_from([0.01, 0.05, 0.1]), junk),
+        "delta": st.one_of(st.sampled_from([0.05, 0.5]), junk),
         "overlap": st.one_of(st.sampled_from([0.01, 0.5]), junk),
         "accepted_value": junk,
         "positive_value": junk,
