@@ -89,20 +89,24 @@ def test_a_fair_system_is_called_fair_and_an_unfair_one_unfair():
 
 
 def test_a_new_log_of_as_many_people_as_were_asked_for_settles_it():
-    settled = 0
+    asked = settled = 0
     for seed in range(12):
         log = lending(3000, seed=seed, gap=0.3)
         first = sellf.audit(log, **COLUMNS, omega=0.1)
         if first.needed is None:
-            settled += 1
+            continue
+        if not first.needed.people:
+            assert first.needed.sentence.startswith("Not practicable")
             continue
         assert first.needed.accept_share is None
         people = sum(first.needed.people.values())
         assert set(first.needed.people) == {"a", "b"}
         assert first.needed.power == 0.8
         again = sellf.audit(lending(people, seed=100 + seed, gap=0.3), **COLUMNS, omega=0.1)
+        asked += 1
         settled += again.verdict != "undetermined"
-    assert settled >= 8
+    assert asked >= 6
+    assert settled >= asked * 2 / 3
 
 
 def deterministic(people, share, seed=0):

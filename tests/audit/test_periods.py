@@ -47,8 +47,11 @@ def test_what_is_known_so_far_only_grows():
     audit = sellf.audit(dated(), **COLUMNS, time="date", by="month")
     lows = [period.so_far_low for period in audit.periods]
     highs = [period.so_far_high for period in audit.periods]
-    assert np.all(np.diff(lows) > -0.01)
-    assert np.all(np.diff(highs) < 0.01)
+    # Every look has a smaller chance to miss than the one before, which costs a little.
+    assert np.all(np.diff(lows) > -0.02)
+    assert np.all(np.diff(highs) < 0.02)
+    widths = np.array(highs) - lows
+    assert widths[-1] < min(widths[:-1].min(), widths[0] / 2)
     assert audit.periods[-1].so_far == "unfair"
 
 
