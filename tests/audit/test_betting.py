@@ -132,12 +132,18 @@ def test_the_rows_of_one_person_are_one_draw(notion):
         flipped = np.where(rows, 1 - person.accepted, person.accepted)
         label = np.where(rows, flipped, person.positive)
         other = games(
-            notion, person._replace(accepted=flipped, positive=label), order, alpha=0.05, overlap=TAU
+            notion,
+            person._replace(accepted=flipped, positive=label),
+            order,
+            alpha=0.05,
+            overlap=TAU,
         )
         for mine, theirs in zip(found, other, strict=True):
             a, b = (betting._stakes(game, 3.0)[line] for game in (mine, theirs))
             assert np.array_equal(a[: place + 1], b[: place + 1])
-            assert np.array_equal(mine.loss(0.3)[line, : place + 1], theirs.loss(0.3)[line, : place + 1])
+            assert np.array_equal(
+                mine.loss(0.3)[line, : place + 1], theirs.loss(0.3)[line, : place + 1]
+            )
 
 
 def several(notion, person, rng, alpha):

@@ -25,9 +25,7 @@ def test_another_seed_moves_ends_by_little_of_the_width():
         columns = COLUMNS if k % 2 else {**COLUMNS, "score": None}
         notion = ("qualification", "accuracy", "opportunity")[k % 3]
         log = lending(int(people), seed=k)
-        one, two = (
-            sellf.audit(log, **columns, notion=notion, seed=seed).signed for seed in (1, 2)
-        )
+        one, two = (sellf.audit(log, **columns, notion=notion, seed=seed).signed for seed in (1, 2))
         moved.append(max(abs(one.low - two.low), abs(one.high - two.high)) / one.width)
     assert np.median(moved) < 0.03
     assert np.median(moved) > 0  # orders and pilots differ indeed
