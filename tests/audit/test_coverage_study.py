@@ -44,7 +44,7 @@ class Told:
     warnings = ()
 
     def __init__(self, low, high, omega, verdict, groups):
-        from sellf.audit.exact import Interval
+        from sellf.audit.interval import Interval
 
         self.difference = self.signed = Interval(low, low, high)
         self.omega, self.verdict = omega, verdict

@@ -31,12 +31,12 @@ def test_periods_follow_the_calendar(by, count, first):
 
 def test_each_period_is_the_audit_of_its_rows():
     log = dated()
-    audit = sellf.audit(log, **COLUMNS, time="date", by="quarter")
+    audit = sellf.audit(log, **COLUMNS, time="date", by="quarter", seed=1)
     assert [period.name for period in audit.periods] == [f"2025-Q{i}" for i in (1, 2, 3, 4)]
     assert sum(period.people for period in audit.periods) == 6000
     last = log["date"] >= np.datetime64("2025-10-01")
     alone = sellf.audit(
-        {name: values[last] for name, values in log.items()}, **COLUMNS, delta=0.05 / 20
+        {name: values[last] for name, values in log.items()}, **COLUMNS, delta=0.05 / 20, seed=1
     )
     quarter = audit.periods[3]
     assert (quarter.low, quarter.value, quarter.high) == pytest.approx(alone.difference)
@@ -47,8 +47,11 @@ def test_what_is_known_so_far_only_grows():
     audit = sellf.audit(dated(), **COLUMNS, time="date", by="month")
     lows = [period.so_far_low for period in audit.periods]
     highs = [period.so_far_high for period in audit.periods]
-    assert np.all(np.diff(lows) > -0.01)
-    assert np.all(np.diff(highs) < 0.01)
+    # Every look has a smaller chance to miss than the one before, which costs a little.
+    assert np.all(np.diff(lows) > -0.02)
+    assert np.all(np.diff(highs) < 0.02)
+    widths = np.array(highs) - lows
+    assert widths[-1] < min(widths[:-1].min(), widths[0] / 2)
     assert audit.periods[-1].so_far == "unfair"
 
 

@@ -1,16 +1,25 @@
 """Figures from sums agree with figures from rows."""
 
+from itertools import product
+
+import duckdb
 import numpy as np
+import polars as pl
 import pytest
 
-from sellf.audit import bernstein, normal
-from sellf.audit.bernstein import CONSTANTS, moments
+import sellf
+from sellf.audit import estimators, moments, tails
+from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
-from sellf.audit.scores import Person
-from sellf.audit.sums import add_up
+from sellf.audit.scores import Person, scores, sides
+from sellf.audit.sources import open_log
+from sellf.audit.sums import Sums, add_up, fourth_moment, sample, score_moments
 from sellf.fairness.notions import NOTIONS
+from tests.audit.logs import lending
 
 N = 5000
+TAU = 0.01
+HIDDEN = ("qualification", "accuracy", "opportunity")
 
 
 def people(predicted=True, weak=0.0, seed=0):
@@ -22,24 +31,35 @@ def people(predicted=True, weak=0.0, seed=0):
     return Person(accepted, positive, p, 0.1 + 0.8 * x if predicted else None)
 
 
-def group_sums(person, overlap=0.01):
-    return add_up(np.zeros(N, dtype=np.intp), 1, person, overlap)
+def total(person):
+    return add_up(np.zeros(N, dtype=np.intp), 1, person, TAU).by_group().group(0)
 
 
 def plain_scores(person, constant):
     """Return both scores of every row, as the formulas are printed."""
     a, ay, p, f, *_ = person
     f = np.full(N, constant) if constant is not None else f
-    strong = p >= 0.01
+    strong = p >= TAU
     s = f + (ay - a * f) / np.where(strong, p, 1)
     return np.where(strong, s, ay), np.where(strong, s, ay + 1 - a)
+
+
+def plain_sides(notion, person, constant):
+    """Return part and whole of both sides, row by row."""
+    lower, upper = plain_scores(person, constant)
+    seen = 2 * person.positive + 1 - person.accepted
+    return {
+        "qualification": [(lower, None), (upper, None)],
+        "accuracy": [(seen - upper, None), (seen - lower, None)],
+        "opportunity": [(person.positive, upper), (person.positive, lower)],
+    }[notion]
 
 
 @pytest.mark.parametrize("weak", [0.0, 0.3])
 @pytest.mark.parametrize("constant", [None, 0.0, 0.25, 1.0])
 def test_moments_are_those_of_the_scores(constant, weak):
     person = people(weak=weak)
-    found = moments(group_sums(person).by_group().group(0), constant, False)
+    found = score_moments(total(person), constant)
     for score, mine in zip(plain_scores(person, constant), found, strict=True):
         a, ay = person.accepted, person.positive
         expected = (N, a.sum(), ay.sum(), score.sum(), (score**2).sum(), (ay * score).sum(),
@@ -47,77 +67,178 @@ def test_moments_are_those_of_the_scores(constant, weak):
         assert tuple(mine) == pytest.approx(expected)
 
 
-def bernstein_low(values, scale, alpha):
-    log = np.log(2 / alpha)
-    n = len(values)
-    return values.mean() - np.sqrt(2 * values.var(ddof=1) * log / n) - 7 * scale * log / (3 * n - 3)
-
-
+@pytest.mark.parametrize("notion", HIDDEN)
 @pytest.mark.parametrize("weak", [0.0, 0.3])
-def test_empirical_bernstein_is_maurer_and_pontil_s_on_the_scores(weak):
+@pytest.mark.parametrize("predicted", [True, False])
+def test_a_sample_from_sums_has_the_moments_of_its_rows(notion, weak, predicted):
+    person = people(predicted, weak)
+    constant = None if predicted else person.positive.sum() / person.accepted.sum()
+    found = sample(notion, total(person), TAU, predicted)
+    for side, (part, whole) in zip(found, plain_sides(notion, person, constant), strict=True):
+        expected = moments.means(moments.Side(part, whole))
+        assert (side.n, side.mean) == (N, whole is None)
+        for i, j in ((1, 0), (2, 0), (0, 1), (0, 2), (1, 1)):
+            assert side.raw[i, j] == pytest.approx(expected[i, j]), (i, j)
+        assert side.shift == 0 or not predicted
+        for u in (0.2, 0.9):
+            values = part - u * (1.0 if whole is None else whole)
+            assert side.fourth >= np.mean((values - values.mean()) ** 4)
+            assert moments.central(side.raw, u)[0] == pytest.approx(values.var())
+
+
+@pytest.mark.parametrize("notion", HIDDEN)
+@pytest.mark.parametrize("weak", [0.0, 0.3])
+def test_an_interval_from_sums_is_the_tail_s_of_the_rows(notion, weak):
+    """The radius of the rows' own variance, by hand; ratios candidate by candidate."""
     person = people(weak=weak)
-    sums = group_sums(person).by_group().group(0)
-    lower, upper = plain_scores(person, None)
-    how = {"overlap": 0.01, "predicted": True, "trusted": False}
-    low, high = bernstein.interval("qualification", sums, alpha=0.05, **how)
-    assert low == pytest.approx(max(0, bernstein_low(lower, 199, 0.025)))
-    assert 1 - high == pytest.approx(max(0, bernstein_low(1 - upper, 199, 0.025)))
-    seen = 2 * person.positive + 1 - person.accepted
-    low, _ = bernstein.interval("accuracy", sums, alpha=0.05, **how)
-    assert low == pytest.approx(max(0, bernstein_low(seen - upper, 199, 0.025)))
-    low, high = bernstein.interval("opportunity", sums, alpha=0.05, **how)
+    found = sample(notion, total(person), TAU, True)
+    rows = plain_sides(notion, person, None)
+    alpha = 0.025
+
+    def radius(values, side, u):
+        reach = max(1.0, u / TAU) if notion == "opportunity" else 1 + 1 / TAU
+        term = tails.Term(1 / N, N, values.var(), side.fourth, reach, bounded=True)
+        return tails.radius([term], alpha)
+
+    low, high = moments.lower(found[0], alpha), moments.upper(found[1], alpha)
+    if notion != "opportunity":
+        (first, _), (second, _) = rows
+        assert low == pytest.approx(first.mean() - radius(first, found[0], 0.0))
+        assert high == pytest.approx(second.mean() + radius(second, found[1], 0.0))
+        return
     for t in np.linspace(0.01, 0.99, 99):
-        assert (bernstein_low(person.positive - t * upper, 199, 0.025) > 0) == (t < low)
-        assert (bernstein_low(t * lower - person.positive, 199, 0.025) > 0) == (t > high)
+        first, second = (part - t * whole for part, whole in rows)
+        # What is found is rounded outwards, by a few thousandths of the width.
+        out = first.mean() > radius(first, found[0], t)
+        assert out if t < low else t < low + 0.003 or not out
+        out = -second.mean() > radius(second, found[1], t)
+        assert out if t > high else t > high - 0.003 or not out
 
 
-def test_without_predictions_the_best_of_a_few_constants_counts_each_with_its_share():
+def test_without_predictions_the_share_of_the_accepted_is_predicted_and_its_error_counts():
     person = people(predicted=False)
-    sums = group_sums(person).by_group().group(0)
-    how = {"overlap": 0.01, "predicted": False, "trusted": False}
-    low, _ = bernstein.interval("qualification", sums, alpha=0.05, **how)
-    share = 0.025 / len(CONSTANTS)
-    each = [bernstein_low(plain_scores(person, c)[0], 100, share) for c in CONSTANTS]
-    assert low == pytest.approx(max(0, *each))
+    share = person.positive.sum() / person.accepted.sum()
+    low, high = sample("qualification", total(person), TAU, False)
+    assert low.value == pytest.approx(plain_scores(person, share)[0].mean())
+    # Whatever the true share is, the mean moves no further than the shift.
+    for off in (-0.03, 0.03):  # four standard errors
+        moved = plain_scores(person, share + off)[0].mean()
+        assert abs(moved - low.value) <= low.shift
+    assert low.shift == high.shift < 0.01
 
 
-def test_the_range_that_bernstein_takes_for_granted_holds():
-    """For every score, p and t that can occur: the extremes are at the corners."""
-    tau = 0.01
-    for notion in ("qualification", "accuracy", "opportunity"):
-        for constant in (None, *CONSTANTS):
-            values = []
-            for f in (0.0, 1.0) if constant is None else (constant,):
-                for p in (tau, 1.0):
-                    for a, y in ((0, 0), (1, 0), (1, 1)):
-                        s = f + a * (y - f) / p
-                        for t in (0.3, 1.0):
-                            values.append(
-                                {
-                                    "qualification": s,
-                                    "accuracy": 2 * a * y + 1 - a - s,
-                                    "opportunity": a * y - t * s,
-                                }[notion]
-                            )
-            assert np.ptp(values) <= (2 / tau - 1 if constant is None else 1 / tau) + 1e-9
+@pytest.mark.parametrize("notion", HIDDEN)
+@pytest.mark.parametrize("predicted", [True, False])
+def test_the_range_that_sums_take_for_granted_holds(notion, predicted):
+    """For every score, p and u that can occur: the extremes are at the corners."""
+    side = sample(notion, total(people(predicted)), TAU, predicted)[0]
+    for u in (0.0, 0.3, 1.0):
+        values = []
+        for f, p, (a, y) in product((0.0, 0.4, 1.0), (TAU, 0.3, 1.0), ((0, 0), (1, 0), (1, 1))):
+            s = f + a * (y - f) / p
+            values.append(
+                {
+                    "qualification": s,
+                    "accuracy": 2 * a * y + 1 - a - s,
+                    "opportunity": a * y - u * s,
+                }[notion]
+            )
+        # A mean is somewhere in [0, 1]; a ratio's is 0 where u is the utility.
+        means = (0.0, 1.0) if notion != "opportunity" else (0.0,)
+        for mean in means:
+            assert np.abs(np.array(values) - mean).max() <= side.largest(u) + 1e-9
+
+
+@pytest.mark.parametrize("f", [None, 0.0, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("p", [0.01, 0.1, 0.5, 0.99, 1.0])
+def test_the_fourth_moment_of_a_score_is_bounded_whatever_the_outcomes(p, f):
+    bound = fourth_moment(p, f)
+    for good, guess in product(np.linspace(0, 1, 11), np.linspace(0, 1, 11) if f is None else [f]):
+        values = np.array([guess, guess + (1 - guess) / p, guess - guess / p])
+        exact = np.array([1 - p, p * good, p * (1 - good)]) @ values**4
+        assert exact <= bound * (1 + 1e-12)
+
+
+def with_pending(rows=3000, seed=1):
+    log = lending(rows, seed)
+    rng = np.random.default_rng(seed)
+    late = (rng.random(rows) < 0.3) & (log["approved"] == 1)
+    return {**log, "repaid": np.where(late, np.nan, log["repaid"])}, late
+
+
+@pytest.mark.parametrize("overlap", [0.01, 0.3])
+@pytest.mark.parametrize("score", ["score", None])
+def test_engines_add_up_outcomes_that_are_not_known_yet_as_a_plain_loop_does(overlap, score):
+    import pandas as pd
+
+    log, late = with_pending()
+    columns = Columns(("race",), "approved", "repaid", "p", score)
+    expected = np.zeros((3, 2))
+    for race, p, f, pending in zip(log["race"], log["p"], log["score"], late, strict=True):
+        group, weight = int(race == "b"), 1 / p if p >= overlap else 1.0
+        guess = f if score else None
+        four = fourth_moment(p, guess) if p >= overlap else 1.0
+        expected[:, group] += (four, pending * weight, pending * weight**2)
+    rows = open_log(log, columns)
+    frame = pd.DataFrame(log)
+    found = [add_up(rows.codes, 2, rows.person, overlap)]
+    for same in (duckdb.from_df(frame), pl.from_pandas(frame, nan_to_null=True).lazy()):
+        found.append(open_log(same, columns, fetch_rows=10).sums(overlap)[1])
+    for sums in found:
+        assert sums.pending.sum() == late.sum() > 100
+        three = (sums.fourth, sums.pending_weight, sums.pending_weight_square)
+        for mine, theirs in zip(three, expected, strict=True):
+            assert mine.sum(axis=-1) == pytest.approx(theirs)
+    for sums in found[1:]:
+        for name, mine, theirs in zip(Sums._fields, found[0], sums, strict=True):
+            assert mine == pytest.approx(theirs, rel=1e-9, abs=1e-9), name
+
+
+@pytest.mark.parametrize("notion", HIDDEN)
+def test_outcomes_that_are_not_known_yet_move_a_sample_no_further_than_its_shift(notion):
+    """Whichever of them turn out good: all, none or some at random."""
+    log, late = with_pending()
+    person = open_log(log, Columns(("race",), "approved", "repaid", "p", "score")).person
+    codes = np.zeros(len(late), dtype=np.intp)
+    sums = add_up(codes, 1, person, TAU).by_group().group(0)
+    low, high = sample(notion, sums, TAU, True)
+    rng = np.random.default_rng(3)
+    for chance in (0.0, 0.5, 1.0):
+        good = late & (rng.random(len(late)) < chance)
+        told = person._replace(positive=np.where(good, 1.0, person.positive), pending=None)
+        truth = sides(notion, told, scores(told, TAU, told.prediction, 1 / TAU, 1 / TAU))
+        for u in np.linspace(0, 1, 5):
+            whole = 1.0 if truth.low.whole is None else truth.low.whole
+            value = (truth.low.part - u * whole).mean()
+            first, second = (side.raw[1, 0] - u * side.raw[0, 1] for side in (low, high))
+            assert first - low.shift <= value + 1e-12
+            assert value <= second + high.shift + 1e-12
 
 
 def test_normal_intervals_are_the_textbook_s():
     person = people()
-    sums = group_sums(person).by_group().group(0)
     s = plain_scores(person, None)[0]
-    low, high = normal.interval("qualification", sums, alpha=0.05)
+    group = estimators.Group(
+        total=total(person),
+        person=person,
+        seed=(0, 0),
+        overlap=TAU,
+        known=False,
+        trusted=False,
+        estimated=True,
+        predicted=True,
+    )
+    assert group.kind("qualification") == group.kind("opportunity") == "normal"
+    low, high = estimators.interval("qualification", group, 0.05)
     half = 1.959964 * s.std(ddof=1) / np.sqrt(N)
     assert (low, high) == pytest.approx((s.mean() - half, s.mean() + half))
-    low, high = normal.interval("opportunity", sums, alpha=0.05)
+    low, high = estimators.interval("opportunity", group, 0.05)
     ratio = person.positive.sum() / s.sum()
     half = 1.959964 * (person.positive - ratio * s).std(ddof=1) / np.sqrt(N) / s.mean()
     assert (low, high) == pytest.approx((ratio - half, ratio + half), rel=1e-4)
 
 
 def test_views_are_those_of_the_rows():
-    import sellf
-
     person = people()
     log = {
         "group": np.arange(N) % 2,

@@ -1,8 +1,8 @@
 """Intervals that hold at every row at once, so that one may look whenever one likes.
 
-Betting in the order of time (see `betting`), on a mixture of stakes: part of the capital is staked for
-each of several horizons. The mixture is a martingale with mean 1, so by Ville's inequality it ever
-reaches 1 / alpha with probability alpha at most, whichever row one stops at.
+Betting in the order of time (see `betting`), on a mixture of stakes: part of the capital is staked
+for each of several horizons. The mixture is a martingale with mean 1, so by Ville's inequality it
+ever reaches 1 / alpha with probability alpha at most, whichever row one stops at.
 """
 
 from typing import NamedTuple
@@ -166,7 +166,7 @@ def _capital(bets: Floats, wins: Floats) -> Floats:
 def _ever(corners_of: list[Floats], target: float) -> bool:
     """Whether the mixture reaches the target at some row, at the worst of several corners.
 
-    Each horizon's capital is concave in the candidates, so between corners it is at least its worst.
+    Each horizon's capital is concave in the candidates, so between corners it is no less.
     """
     worst = corners_of[0]
     for other in corners_of[1:]:
@@ -191,4 +191,3 @@ def pair_share(first: int, second: int) -> float:
     if later == 1:
         return FIRST_PAIR
     return float((1 - FIRST_PAIR) * 2 / (later * (later + 1)) / later)
-

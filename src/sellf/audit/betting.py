@@ -1,14 +1,14 @@
 """Intervals for small groups and for logs that grow: betting against each candidate, row by row.
 
-Waudby-Smith and Ramdas (2024): the capital of whoever bets against a true candidate, on values whose
-smallest is known, is a nonnegative martingale with mean 1. So it reaches 1 / alpha at the end with
-probability alpha at most (Markov), or ever (Ville). Stakes may use the rows before; so they fit a
-variance that nobody knows, which is what small groups need.
+Waudby-Smith and Ramdas (2024): the capital of whoever bets against a true candidate, on values
+whose smallest is known, is a nonnegative martingale with mean 1. So it reaches 1 / alpha at the end
+with probability alpha at most (Markov), or ever (Ville). Stakes may use the rows before; so they
+fit a variance that nobody knows, which is what small groups need.
 
-An order of the rows is drawn from a seed, for each group its own, and independent of the data. The mean
-capital of several orders has mean 1 too, and hardly depends on the seed. Its logarithm for one order is
-concave in the candidates, so it is least at the corners of a range of them; the mean over the orders of
-what each has at its worst corner rules out the range.
+An order of the rows is drawn from a seed, for each group its own, and independent of the data. The
+mean capital of several orders has mean 1 too, and hardly depends on the seed. Its logarithm for one
+order is concave in the candidates, so it is least at the corners of a range of them; the mean over
+the orders of what each has at its worst corner rules out the range.
 """
 
 from collections.abc import Callable
@@ -78,7 +78,9 @@ def games(
         overlap: the smallest propensity that is weighted by.
     """
     lines = [_lines(notion, _arrange(person, line), alpha, overlap) for line in order]
-    return Games(*(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True)))
+    return Games(
+        *(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True))
+    )
 
 
 def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
@@ -87,7 +89,8 @@ def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
         return person.take(line)
     starts = np.flatnonzero(np.concatenate([[True], person.unit[1:] != person.unit[:-1]]))
     ends = np.append(starts[1:], len(person.unit))
-    return person.take(np.concatenate([np.arange(starts[i], ends[i]) for i in line]))
+    rows = np.arange(len(person.unit))
+    return person.take(np.concatenate([rows[starts[i] : ends[i]] for i in line.tolist()]))
 
 
 def _lines(notion: Notion, person: Person, alpha: float, overlap: float) -> tuple[Game, Game]:
@@ -300,7 +303,7 @@ def _stakes(game: Game, target: float) -> Floats:
 def _joint_stakes(first: Game, second: Game, target: float) -> tuple[list[Floats], float]:
     """Return the stakes of both groups, each from its own past, and the standard error.
 
-    Each group's stakes use a forecast of the other's variance: its own past at the same share of rows.
+    Each group's stakes use a forecast of the other's variance: its past at the same share of rows.
     """
     variances, levels = [], []
     for game in (first, second):

@@ -1,24 +1,26 @@
 """How far a sum of independent terms can be from 0, with a variance nobody knows beforehand.
 
-T is a sum of n independent terms with mean 0, each at most h in size. A gambler who stakes a fixed l
-on every term ends with the capital M = prod(1 + l x), whose mean is 1 whatever the order. Markov's
-inequality says P(M >= 1 / alpha) <= alpha; betting intervals are made of that (Waudby-Smith and
-Ramdas 2024). But M is nearly lognormal, and then far less capital is enough. `threshold` returns the
-smallest L for which P(ln M >= L) <= alpha is proven, from l h and, if it is known, a bound on the third
-absolute moment; the variance is not needed. L is ln(1 / alpha) at worst and half the squared normal
-quantile in the limit.
+T is a sum of n independent terms with mean 0, each at most h in size. A gambler who stakes a fixed
+l on every term ends with the capital M = prod(1 + l x), whose mean is 1 whatever the order.
+Markov's inequality says P(M >= 1 / alpha) <= alpha; betting intervals are made of that
+(Waudby-Smith and Ramdas 2024). But M is nearly lognormal, and then far less capital is enough.
+`threshold` returns the smallest L for which P(ln M >= L) <= alpha is proven, from l h and, if it is
+known, a bound on the third absolute moment; the variance is not needed. L is ln(1 / alpha) at worst
+and half the squared normal quantile in the limit.
 
-The proof. Let V = ln M, y = l x, and let Q have density M. Then P(V >= L) = E_Q[e^-V; V >= L]. Under Q
-the V_i are independent. With s, k and f the sums of the second, third and fourth moments of y, and
-e = l h, Taylor's formula gives
+The proof. Let V = ln M, y = l x, and let Q have density M. Then P(V >= L) = E_Q[e^-V; V >= L].
+Under Q the V_i are independent. With s, k and f the sums of the second, third and fourth moments of
+y, and e = l h, Taylor's formula gives
 
     E_Q V = s / 2 - k / 6 + a,   0 <= a <= f / (12 (1 - e)^3)
-    Var_Q V = s + b,   -f (H / 24 + 1 / (4 (1 - e)^2)) <= b <= 0,   H = (2 - 4 ln(1 - e)) / (1 - e)^3
+    Var_Q V = s + b,   -f (H / 24 + 1 / (4 (1 - e)^2)) <= b <= 0
+    H = (2 - 4 ln(1 - e)) / (1 - e)^3
 
-where |k| <= t and f <= e t for the sum t of third absolute moments, t <= e s. Berry and Esseen (constant 0.56, Shevtsova 2010) and integration by
-parts give P(V >= L) <= E[e^-N; N >= L] + 1.12 d e^-L for a normal N with that mean and variance, d
-being the sum of third absolute moments under Q, a multiple of t, over the variance to the power 3/2. Chebyshev's
-inequality does where the variance is small. The worst case over s, k, a and b counts.
+where |k| <= t and f <= e t for the sum t of third absolute moments, t <= e s. Berry and Esseen
+(constant 0.56, Shevtsova 2010) and integration by parts give P(V >= L) <= E[e^-N; N >= L] + 1.12 d
+e^-L for a normal N with that mean and variance, d being the sum of third absolute moments under Q,
+a multiple of t, over the variance to the power 3/2. Chebyshev's inequality does where the variance
+is small. The worst case over s, k, a and b counts.
 """
 
 from collections.abc import Sequence
@@ -54,7 +56,7 @@ class Term(NamedTuple):
     guess: float
     """Of the standard deviation, likewise: stakes are fitted to it."""
     cube: float = float("inf")
-    """The mean over the rows of what bounds E|x|^3 given the features; infinite if it is not known."""
+    """The mean over the rows of what bounds E|x|^3 given the features; infinite if not known."""
 
 
 def radius(terms: Sequence[Term], alpha: float) -> float:
@@ -96,8 +98,8 @@ def _needed(
     """Return the smallest sum with which the capital is sure to reach what it must.
 
     ln(1 + y) is bounded from below by four terms of its series, or by two, whichever is more. The
-    sample's moments are about its own mean; how far that may be from the true one (Maurer and Pontil
-    2009) has a part of alpha.
+    sample's moments are about its own mean; how far that may be from the true one (Maurer and
+    Pontil 2009) has a part of alpha.
     """
     log = np.log(4 / alpha)
     second = third = fourth = 0.0

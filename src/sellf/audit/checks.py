@@ -1,8 +1,8 @@
-"""Whether the decisions contradict the propensities: then nothing that is made of these can be said.
+"""Whether the decisions contradict the propensities: then nothing made of these can be said.
 
-If p is the chance with which each decision was to accept, then given p acceptance has nothing to do with
-the group, nor with a score that was made before the decision. So in every stratum, of group, propensity
-and score, as many were accepted as the propensities say, up to chance.
+If p is the chance with which each decision was to accept, then given p acceptance has nothing to do
+with the group, nor with a score that was made before the decision. So in every stratum, of group,
+propensity and score, as many were accepted as the propensities say, up to chance.
 """
 
 from dataclasses import dataclass
@@ -66,11 +66,11 @@ def _words(names: list[Any], place: Any, counts: list[float], shape: str) -> str
         "Propensities must be the chances with which these decisions were drawn, not a predicted "
         "outcome or a model's score."
         if shape == "propensity"
-        else "Given the propensity, decisions must not depend on the score: it may have been fitted "
-        "on these very people, or decisions may have used it beyond what the propensities say. "
-        "Leave --score out, or give the propensities that were used."
+        else "Given the propensity, decisions must not depend on the score: it may have been "
+        "fitted on these very people, or decisions may have used it beyond what the propensities "
+        "say. Leave --score out, or give the propensities that were used."
     )
     return (
-        f"the propensities contradict the decisions: {who}, {expected / people:.1%} should have been "
-        f"accepted and {accepted / people:.1%} were. {hint}"
+        f"the propensities contradict the decisions: {who}, {expected / people:.1%} should have "
+        f"been accepted and {accepted / people:.1%} were. {hint}"
     )

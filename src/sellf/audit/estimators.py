@@ -1,8 +1,9 @@
 """Which method judges a group, and what it says of one group or of two.
 
-Every method bounds a utility from below and from above, alone or as a difference of two groups, with a
-chance to miss that it is given. `METHODS` says what each promises. Which one is used depends on how
-many people there are, on what the log holds and on the pilot, never on what is then estimated.
+Every method bounds a utility from below and from above, alone or as a difference of two groups,
+with a chance to miss that it is given. `METHODS` says what each promises. Which one is used depends
+on how many people there are, on what the log holds and on the pilot, never on what is then
+estimated.
 """
 
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ METHODS: dict[Kind, Method] = {
 ENOUGH: dict[Notion, int] = {"qualification": 3_000, "accuracy": 10_000, "opportunity": 10_000}
 """Groups with fewer people are bet on row by row."""
 BEARABLE = 0.12
-"""The largest reach of scores for fixed stakes, as a multiple of the root of the number of people."""
+"""The largest reach of scores for fixed stakes, as a multiple of the root of a group's size."""
 ALWAYS = 200_000
 """Groups with more people are never bet on row by row."""
 TOGETHER = 50_000
@@ -77,7 +78,9 @@ class Group:
     def kind(self, notion: Notion) -> Kind:
         """Return the method that judges this group."""
         one_row = self.person is None or self.person.unit is None
-        if one_row and (notion == "demographic" or self.trusted or not (self.known or self.estimated)):
+        if one_row and (
+            notion == "demographic" or self.trusted or not (self.known or self.estimated)
+        ):
             return "exact"
         if self.estimated and notion != "demographic":
             return "normal"
@@ -225,7 +228,7 @@ def _bet(notion: Notion, first: Group, second: Group, alpha: float) -> float:
     # Both need as many orders.
     count = min(len(one.low.part), len(two.high.part))
     games = [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
-    return betting.lower_difference(*games, *ranges, rest)  # pyright: ignore[reportArgumentType]
+    return betting.lower_difference(games[0], games[1], ranges[0], ranges[1], rest)
 
 
 def _quantile(alpha: float) -> float:
@@ -244,9 +247,10 @@ def _error(side: moments.Sample) -> float:
 def count_shares(notion: Notion, total: Sums, trusted: bool) -> tuple[Share, Share]:
     """Return the shares that bound a utility, where every value is 0 or 1.
 
-    A rejected person's outcome is known if it is trusted and may be either else; an accepted person's
-    that is not known yet may be either. For opportunity people without a good outcome do not count, so
-    the least share leaves the latter out, and the largest counts them as accepted and good.
+    A rejected person's outcome is known if it is trusted and may be either else; an accepted
+    person's that is not known yet may be either. For opportunity people without a good outcome do
+    not count, so the least share leaves the latter out, and the largest counts them as accepted and
+    good.
     """
     n, a, good, pending = (
         float(x) for x in (total.people, total.accepted, total.positive, total.pending)

@@ -1,4 +1,4 @@
-"""What a log holds, gathered once for all notions: sums of every group, and rows where they are here."""
+"""What a log holds, gathered once for all notions: every group's sums, and rows where they are."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -85,7 +85,13 @@ class Evidence:
             for person in self.people
         )
         return replace(
-            self, sums=sums, people=people, known=False, estimated=False, predicted=False, _groups=[]
+            self,
+            sums=sums,
+            people=people,
+            known=False,
+            estimated=False,
+            predicted=False,
+            _groups=[],
         )
 
     def from_sums(self, sums: Sums) -> "Evidence":
@@ -112,8 +118,8 @@ class Evidence:
 def of_group(rows: Rows, place: int) -> Person:
     """Return the rows of one group in an order that depends on nothing but the rows themselves.
 
-    Then a seed means the same orders however the log is stored. Rows of one person stay together, in
-    the order of the log.
+    Then a seed means the same orders however the log is stored. Rows of one person stay together,
+    in the order of the log.
     """
     person = rows.of_group(place)
     if person.unit is not None:

@@ -29,7 +29,7 @@ class Judged(NamedTuple):
     """Of every group; all hold together with probability 1 - delta."""
     value: Floats
     lower: Floats | None
-    """lower[i, j] is a bound on group i minus group j; all hold together with probability 1 - delta.
+    """lower[i, j] is a bound on group i minus group j; together they hold with chance 1 - delta.
     None where the groups' own intervals are narrower."""
     methods: list[Kind | str]
 
@@ -111,7 +111,9 @@ def judge(
             METHODS[name].words if name in METHODS else str(name)
             for name in dict.fromkeys(found.methods)
         ),
-        finite_sample=all(name not in METHODS or METHODS[name].finite_sample for name in found.methods),
+        finite_sample=all(
+            name not in METHODS or METHODS[name].finite_sample for name in found.methods
+        ),
         sensitivity=doubts,
         overturned_at=overturned,
         certificate=certificate(

@@ -7,9 +7,10 @@ once. For a ratio, with r its estimate, W the sample's mean of `whole` and any w
 
     c1 W1 (r1 - u1) - c0 W0 (r0 - u0)
 
-is such a sum. It bounds u1 - u0 where u0 is known, and u0 is in an interval of its own, which has a small
-part of alpha. With c near 1 / W it matters little where; so c comes from the pilot. Where only sums are
-known there is none: c = 1 / w, the unknown inverse of the mean, and how far W / w is from 1 is bounded.
+is such a sum. It bounds u1 - u0 where u0 is known, and u0 is in an interval of its own, which has a
+small part of alpha. With c near 1 / W it matters little where; so c comes from the pilot. Where
+only sums are known there is none: c = 1 / w, the unknown inverse of the mean, and how far W / w is
+from 1 is bounded.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,8 +37,8 @@ class Sample(NamedTuple):
     raw: NDArray[np.float64]
     """raw[i, j] is the mean of part^i whole^j."""
     reach: tuple[float, float]
-    """The least and the largest value of `whole`, or of `part` if that is a mean; fixed before these
-    rows were seen."""
+    """The least and the largest value of `whole`, or of `part` if that is a mean; fixed before
+    these rows were seen."""
     mean: bool
     """Whether `whole` is 1."""
     pilot: NDArray[np.float64] | None = None
@@ -48,6 +49,8 @@ class Sample(NamedTuple):
     """For sums: a bound on the true fourth moment."""
     shift: float = 0.0
     """For sums: how far a prediction made from the same rows can have moved the mean."""
+    pending: bool = False
+    """Whether `part` and `whole` hold outcomes that are not known yet."""
 
     @property
     def value(self) -> float:
@@ -68,12 +71,13 @@ class Sample(NamedTuple):
     def largest(self, u: float) -> float:
         """Return the most that part - u whole can differ from its mean if u is the utility.
 
-        A ratio's mean is 0. Where `part` is 1, `whole` is 1 or more, but for outcomes that are not
-        known yet and 1 in the lower bound; so part - u whole is within 1 or u times the reach.
+        A ratio's mean is 0. Where `part` is 1, `whole` is 1 or more, so part - u whole is within 1
+        or u times the reach. An outcome that is not known yet adds 1 to both in the upper bound.
         """
         if self.mean:
             return max(self.reach[1], 1 - self.reach[0], 1.0)
-        return max(1.0, u * max(self.reach[1], -self.reach[0], 1.0))
+        far = max(self.reach[1], -self.reach[0], 1.0)
+        return 1 + u * (far - 1) if self.pending else max(1.0, u * far)
 
 
 def _between(values: Floats, u: float) -> float:
@@ -211,10 +215,8 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
     slope = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
     if slope[0] <= 0:
         return apart
-    # q bounds slope1 (r1 - u1) - slope0 (r0 - u0), which is linear in u0: an end of its range is worst.
-    within = min(
-        first.value - u - (q + slope[1] * (second.value - u)) / slope[0] for u in ends[1]
-    )
+    # q bounds slope1 (r1 - u1) - slope0 (r0 - u0), linear in u0: an end of its range is worst.
+    within = min(first.value - u - (q + slope[1] * (second.value - u)) / slope[0] for u in ends[1])
     return max(apart, within)
 
 

@@ -93,8 +93,8 @@ def needed(
         name: _round_up(people[name] * rate) for name, rate in zip(pair.names, rates, strict=True)
     }
     sentence = (
-        f"{_listed(people)} new applications, decided by the same policy and audited alone, without "
-        f"the rows of this log. About {_listed(labels)} of them would show an outcome. "
+        f"{_listed(people)} new applications, decided by the same policy and audited alone, "
+        f"without the rows of this log. About {_listed(labels)} of them would show an outcome. "
         f"About {POWER:.0%} of such logs will then be settled."
     )
     if notion == "demographic":
@@ -221,10 +221,10 @@ def _explore(evidence: Evidence, pair: Pair, omega: float, alpha: float) -> Need
     }
     sentence = (
         "More rows like these will not settle it: nothing tells of the rejected without overlap. "
-        f"Accept {share:.0%} of them at random, and record that chance as their propensity, over the "
-        f"next {_listed(people)} applications. The cost: about {_listed(labels)} would be accepted "
-        "who are rejected today. Then audit these new applications alone, without the rows of this "
-        f"log. About {POWER:.0%} of such logs will then be settled."
+        f"Accept {share:.0%} of them at random, and record that chance as their propensity, over "
+        f"the next {_listed(people)} applications. The cost: about {_listed(labels)} would be "
+        "accepted who are rejected today. Then audit these new applications alone, without "
+        f"the rows of this log. About {POWER:.0%} of such logs will then be settled."
     )
     return Needed(people, labels, share, POWER, sentence)
 
@@ -238,9 +238,9 @@ def _pending(evidence: Evidence, pair: Pair) -> Needed:
     }
     return Needed(
         {}, waiting, None, None,
-        f"The outcomes of {_listed(waiting)} accepted people are not known yet, and may be good or bad. "
-        "Audit again when they are known, or count only decisions that had time to show their outcome: "
-        "type --decided-on and --matures-after.",
+        f"The outcomes of {_listed(waiting)} accepted people are not known yet, and may be good "
+        "or bad. Audit again when they are known, or count only decisions that had time to show "
+        "their outcome: type --decided-on and --matures-after.",
     )  # fmt: skip
 
 

@@ -101,9 +101,9 @@ def by_period(
 ) -> tuple[tuple[Period, ...], str | None]:
     """Return the audit of every period and of all until its end, and what changed between them.
 
-    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))), and so do those of
-    everything so far. The latter are about the people of all periods together; where periods differ,
-    that is no population anybody asked about, and nothing is said of it.
+    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))), and so do those
+    of everything so far. The latter are about the people of all periods together; where periods
+    differ, that is no population anybody asked about, and nothing is said of it.
     """
     parts = list(_parts(evidence, source, by))
     change = drift(notion, evidence.names, [own.sums for _, own, _ in parts], [p[0] for p in parts])
@@ -153,9 +153,9 @@ def drift(notion: Notion, names: list[Any], sums: list[Sums], periods: list[str]
     usable = np.where(whole >= 5, share, np.nan)
     low, high = int(np.nanargmin(usable)), int(np.nanargmax(usable))
     return (
-        f"the log drifts: the share of {what} of {say(name)} is {share[low]:.1%} in {periods[low]} and "
-        f"{share[high]:.1%} in {periods[high]}. So only the periods by themselves are judged, and "
-        "nothing is said of all periods so far."
+        f"the log drifts: the share of {what} of {say(name)} is {share[low]:.1%} in {periods[low]} "
+        f"and {share[high]:.1%} in {periods[high]}. So only the periods by themselves are judged, "
+        "and nothing is said of all periods so far."
     )
 
 

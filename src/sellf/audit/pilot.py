@@ -1,7 +1,7 @@
 """A look at a few people beforehand: how far scores may reach, how they spread, what to predict.
 
-What is chosen from these people is fixed for all others, and they themselves are then left out. So the
-scores of the others are independent, and what `moments` must know before seeing them is known.
+What is chosen from these people is fixed for all others, and they themselves are then left out. So
+the scores of the others are independent, and what `moments` must know before seeing them is known.
 """
 
 from typing import NamedTuple
@@ -42,7 +42,15 @@ class Prepared(NamedTuple):
         rest = self._sides(notion, self.rest)
         units = float(self.rest.units)
         found = [
-            Sample(units, means(side), reach, side.whole is None, guess, cubes)
+            Sample(
+                units,
+                means(side),
+                reach,
+                side.whole is None,
+                guess,
+                cubes,
+                pending=self.rest.pending is not None,
+            )
             for side, guess, reach, cubes in zip(
                 rest, self._guess(notion), self._reaches(notion), self._cubes(notion), strict=True
             )
@@ -82,10 +90,10 @@ class Prepared(NamedTuple):
         cases = self._cases(notion, few)
         weights = np.concatenate([1 - p, p * f, p * (1 - f)])
         for k in (0, 1):
-            whole = cases[0][k].whole
+            known = [whole for _, whole in (case[k] for case in cases) if whole is not None]
             joined = Side(
                 np.concatenate([case[k].part for case in cases]),
-                None if whole is None else np.concatenate([case[k].whole for case in cases]),
+                np.concatenate(known) if known else None,
             )
             trust = len(p) / (len(p) + PRIOR)
             seen[k] = trust * seen[k] + (1 - trust) * means(joined, weights)

@@ -94,7 +94,7 @@ class Needed:
     people: dict[Any, int]
     """How many new applications of each group that decides; empty if it is not practicable."""
     labels: dict[Any, int]
-    """How many of those would show an outcome; with exploration, how many more are accepted for it."""
+    """How many of those would show an outcome; with exploration, how many more are accepted."""
     accept_share: float | None
     """What share of the rejected whose outcome nothing tells of to accept at random."""
     power: float | None

@@ -10,7 +10,7 @@ or 1: the lower score takes 0, the upper one takes 1 (partial identification). T
 accepted people whose outcome is not known yet.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,8 @@ class Person(NamedTuple):
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""
-        return Person(*(None if field is None else field[rows] for field in self))
+        fields: Any = (None if field is None else field[rows] for field in self)
+        return Person(*fields)
 
     @property
     def units(self) -> int:
@@ -133,8 +134,8 @@ def scores(
 def sides(notion: Notion, person: Person, found: Scores) -> Sides:
     """Return the values that bound a group's utility.
 
-    An outcome that is not known yet takes the worse of its two values. For a ratio t that depends on
-    t: y (1 - t / p) for a person accepted with chance p. Its least value over y is at least
+    An outcome that is not known yet takes the worse of its two values. For a ratio t that depends
+    on t: y (1 - t / p) for a person accepted with chance p. Its least value over y is at least
     -t (1 / p - 1) and its largest at most 1 - t, for every t in [0, 1].
     """
     pending, positive = person.pending, person.positive

@@ -1,8 +1,8 @@
 """Shares of people: exact intervals for one, and a provably valid one for a difference of two.
 
-Where every value is 0 or 1, a group's utility is a binomial share: acceptance, and the other notions
-where the outcome of everyone is known or where nothing is assumed about the rejected. Opportunity is
-a share of those it is about, given how many they are.
+Where every value is 0 or 1, a group's utility is a binomial share: acceptance, and the other
+notions where the outcome of everyone is known or where nothing is assumed about the rejected.
+Opportunity is a share of those it is about, given how many they are.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ BOX = 0.01
 class Share(NamedTuple):
     """How many of how many."""
 
-    count: float
+    count: float  # pyright: ignore[reportIncompatibleMethodOverride]
     people: float
 
     @property

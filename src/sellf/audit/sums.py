@@ -162,14 +162,12 @@ SURE = 1e-6
 """The chance to miss of the bounds below, which are about figures that very many rows agree on."""
 
 
-def sample(
-    notion: Notion, total: Sums, overlap: float, predicted: bool
-) -> tuple[Sample, Sample]:
+def sample(notion: Notion, total: Sums, overlap: float, predicted: bool) -> tuple[Sample, Sample]:
     """Return what bounds a utility from both sides, for a group of which only sums are known.
 
-    Without a score everyone is predicted the share of good outcomes among the group's accepted. That
-    comes from the same rows, which moves the score's mean by at most the error of that share times
-    the mean of 1 - A / p; both are bounded.
+    Without a score everyone is predicted the share of good outcomes among the group's accepted.
+    That comes from the same rows, which moves the score's mean by at most the error of that share
+    times the mean of 1 - A / p; both are bounded.
 
     Args:
         notion: what is measured.

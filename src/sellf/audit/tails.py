@@ -2,8 +2,8 @@
 
 T is a sum of independent terms with mean 0, such as the error of a mean or of a difference of two
 means. `radius` returns q with P(T >= q) <= alpha. Nothing here depends on the order of the rows.
-Three bounds on the tail are known, each proven for every number of terms; the smallest counts, since
-each bounds the same probability:
+Three bounds on the tail are known, each proven for every number of terms; the smallest counts,
+since each bounds the same probability:
 
 - Bentkus (2004): from the variance and the largest term, at most 1.26 times the normal quantile in
   the limit;
@@ -13,7 +13,8 @@ each bounds the same probability:
 
 The moments that these need are not known. They are bounded from the sample, each with a small share
 of alpha: a nonnegative term Z falls short of its mean by y on average with probability at most
-exp(-n y^2 / (2 E Z^2)), which bounds second and fourth moments from above (Z^2 <= Z times its range).
+exp(-n y^2 / (2 E Z^2)), which bounds second and fourth moments from above: Z^2 <= Z times its
+range.
 """
 
 from collections.abc import Sequence
@@ -91,9 +92,7 @@ def spread(terms: Sequence[Term], alpha: float) -> Spread:
         largest = max(largest, scale * reach)
         rows += n
     slack = (2 * log * fourth) ** 0.5
-    return Spread(
-        known - slack - 2 * largest**2 * log / 3, seen + slack, fourth, largest, rows
-    )
+    return Spread(known - slack - 2 * largest**2 * log / 3, seen + slack, fourth, largest, rows)
 
 
 def quantile(moments: Spread, alpha: float, *, sharp: bool = True) -> float:
@@ -122,12 +121,12 @@ def _bentkus(variance: float, largest: float, rows: float, alpha: float) -> floa
     k = np.maximum(np.floor(u), -1.0)
 
     def above(count: np.ndarray, trials: float) -> np.ndarray:
-        inside = np.clip(count, 0.0, trials - 1)
+        inside = np.clip(count, 0.0, max(trials - 1, 0.0))
         tail = betainc(inside + 1, trials - inside, chance)
         return np.where(count < 0, 1.0, np.where(count >= trials, 0.0, tail))
 
     first = n * chance * above(k - 1, n - 1)
-    second = n * (n - 1) * chance**2 * above(k - 2, n - 2) if n > 2 else 0.0
+    second = n * (n - 1) * chance**2 * above(k - 2, n - 2)
     square = np.maximum(second + (1 - 2 * u) * first + u * u * above(k, n), 0.0) * step**2
     return float(np.min(t + (square / alpha) ** 0.5))
 
@@ -150,10 +149,10 @@ def _tilted(y: np.ndarray, fourth: float, third: float, largest: float) -> np.nd
     With the law tilted by exp(l s), P(S >= y) = e^K E_l[e^(-l S); S >= y], K = ln E e^(l S). Under
     the tilted law S has mean m = K'(l), variance v = K''(l) and a Berry-Esseen error d, and
     integration by parts gives at most e^K (E[e^(-l N); N >= y] + 2 d e^(-l y)) for a normal N with
-    mean m and variance v. For terms within h = largest, Taylor's formula with k the sum of the third
-    moments, |k| <= `third`, gives K = l^2 / 2 + l^3 k / 6, m = l + l^2 k / 2 and v = 1 + l k, each up
-    to a multiple of `fourth` that is bounded below. The worst case over k and those remainders counts.
-    l = y is the choice that makes the error smallest.
+    mean m and variance v. For terms within h = largest, Taylor's formula with k the sum of the
+    third moments, |k| <= `third`, gives K = l^2 / 2 + l^3 k / 6, m = l + l^2 k / 2 and v = 1 + l k,
+    each up to a multiple of `fourth` that is bounded below. The worst case over k and those
+    remainders counts. l = y is the choice that makes the error smallest.
     """
     tilt = y[:, None]
     grown = np.exp(np.minimum(tilt * largest, 50.0))

@@ -58,8 +58,8 @@ def _doubts(audit: "Audit") -> list[str]:
         f"L = {doubt.level:g}: {doubt.low:.3f} to {doubt.high:.3f}" for doubt in audit.sensitivity
     )
     lines = [
-        "If decisions knew something of the outcome that the log does not hold, so that the odds of "
-        f"acceptance were off by a factor of up to L: {ranges}."
+        "If decisions knew something of the outcome that the log does not hold, so that the odds "
+        f"of acceptance were off by a factor of up to L: {ranges}."
     ]
     if audit.overturned_at is not None:
         large = audit.overturned_at == float("inf")
