@@ -96,7 +96,7 @@ def _audit(saved: dict[str, Any]) -> Audit:
         assumptions=_texts(saved["assumptions"]),
         warnings=_texts(saved["warnings"]),
         periods=tuple(_period(row, omega) for row in saved["periods"]),
-        truth=None if saved["truth"] is None else _keyed(saved["truth"], by_say, _number),
+        truth=None if saved["truth"] is None else _of_every(saved["truth"], by_say, _number),
         overlap=_overlap(saved["overlap"], by_say),
         void=None if saved.get("void") is None else _text(saved["void"]),
         drift=None if saved.get("drift") is None else _text(saved["drift"]),
@@ -169,7 +169,7 @@ def _certificate(saved: dict[str, Any], omega: float, names: dict[str, Any]) -> 
         return None
     # What JSON cannot hold is infinite here: nothing bounds it.
     bias, v = (float("inf") if found[key] is None else _number(found[key]) for key in ("bias", "v"))
-    shares = _keyed(
+    shares = _of_every(
         found["share_by_group"], names, lambda x: float("inf") if x is None else _number(x)
     )
     return Certificate(saved["notion"], omega, _number(found["imputed"]), bias, v, shares)
@@ -188,13 +188,20 @@ def _overlap(saved: Any, names: dict[str, Any]) -> Overlap | None:
         return None
     return Overlap(
         _number(saved["level"]),
-        _keyed(saved["by_group"], names, lambda counts: tuple(map(_whole, counts))),
-        _keyed(saved["below"], names, _whole),
+        _of_every(saved["by_group"], names, lambda counts: tuple(map(_whole, counts))),
+        _of_every(saved["below"], names, _whole),
     )
 
 
 def _keyed(saved: dict[str, Any], names: dict[str, Any], kind: Any) -> dict[Any, Any]:
     return {names[key]: kind(value) for key, value in saved.items()}
+
+
+def _of_every(saved: dict[str, Any], names: dict[str, Any], kind: Any) -> dict[Any, Any]:
+    """Return a figure of each group; refuse it if one has none."""
+    if saved.keys() != names.keys():
+        raise ValueError(f"{', '.join(names.keys() - saved.keys()) or 'a group'} is missing")
+    return _keyed(saved, names, kind)
 
 
 def _interval(saved: dict[str, Any]) -> Interval:
