@@ -1,8 +1,9 @@
 """Whether following "what would settle it" to the letter settles it: simulated logs, audited twice.
 
-`python tools/settle.py` audits logs of six settings, follows the advice of those that are undetermined
-(so many new applications of each group, and acceptance at random where it says so), and audits the new
-applications alone. It prints how many are settled then, how many of these rightly, and what was asked for.
+`python tools/settle.py` audits logs of six settings, follows the advice of those that are
+undetermined (so many new applications of each group, and acceptance at random where it says so),
+and audits the new applications alone. It prints how many are settled then, how many of these
+rightly, and what was asked for.
 """
 
 import argparse
@@ -78,7 +79,9 @@ def draw(
             a = a | (rng.random(size) < p)
         y = rng.random(size) < good
         parts.append((np.full(size, group), a * 1.0, np.where(a, y, np.nan), p, 0.5 * good + 0.25))
-    return dict(zip("gaypf", (np.concatenate(part) for part in zip(*parts, strict=True)), strict=True))
+    return dict(
+        zip("gaypf", (np.concatenate(part) for part in zip(*parts, strict=True)), strict=True)
+    )
 
 
 def audit(setting: Setting, log: Log, *, explored: bool = False) -> Any:

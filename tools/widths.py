@@ -4,9 +4,9 @@
     python tools/widths.py --most 100000       # seconds
 
 The efficient interval is what AIPW with the true score and the known propensities has in the limit;
-it holds in 95 % of long logs, ours at every length. The audit is given the true score as well, so that
-the ratio is the price of the guarantee alone (`--score rough`: one that knows half). Propensities run
-from 0.1 to 0.95 (wide) or from 0.02 to 0.92, most of them small (extreme).
+it holds in 95 % of long logs, ours at every length. The audit is given the true score as well, so
+that the ratio is the price of the guarantee alone (`--score rough`: one that knows half).
+Propensities run from 0.1 to 0.95 (wide) or from 0.02 to 0.92, most of them small (extreme).
 """
 
 import argparse

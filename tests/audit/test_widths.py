@@ -4,7 +4,6 @@ import pytest
 
 from sellf.fairness.notions import NOTIONS
 
-
 LIMITS = {1_000: 1.5, 10_000: 1.25, 100_000: 1.2, 1_000_000: 1.2}
 RATIO_LIMITS = {1_000: 1.7, 10_000: 1.4, 100_000: 1.2, 1_000_000: 1.2}
 """Opportunity is a ratio: two more figures have to be bounded, which costs more in small groups."""

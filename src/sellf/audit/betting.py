@@ -216,8 +216,9 @@ def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
 def growth(shares: Floats) -> Floats:
     """Return the sum of ln(1 + x) along the last axis.
 
-    By products of 32, which are far from what a float cannot hold: one row multiplies the capital by a
-    quarter at least and by a hundred or so at most. That is five times as fast as a logarithm a row.
+    By products of 32, which are far from what a float cannot hold: one row multiplies the capital
+    by a quarter at least and by a hundred or so at most. That is five times as fast as a logarithm
+    a row.
     """
     grown = 1 + shares
     whole = grown.shape[-1] // 32 * 32

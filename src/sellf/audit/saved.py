@@ -222,7 +222,7 @@ COUNTS = ("people", "accepted")
 
 def _tuple(kind: Any, saved: dict[str, Any]) -> Any:
     """Return a named tuple; what JSON holds as null was no number."""
-    by_name = dict.fromkeys(WORDS, _text) | dict.fromkeys(COUNTS, _whole)
+    by_name: dict[str, Any] = {**dict.fromkeys(WORDS, _text), **dict.fromkeys(COUNTS, _whole)}
     by_name["so_far"] = lambda word: None if word is None else _text(word)
     return kind(*(by_name.get(key, _number)(saved[key]) for key in kind._fields))
 

@@ -95,8 +95,8 @@ def scores(
         prediction: f, known before each row.
         below: the reach k of the lower score: it is at least -k.
         above: of the upper one, which is at most 1 + k.
-        clip: whether to cut what is above 1 + k of the lower score and below -k of the upper one. Their
-            means still bound E[Y], and lie between 0 and 1 given the features too.
+        clip: whether to cut what is above 1 + k of the lower score and below -k of the upper one.
+            Their means still bound E[Y], and lie between 0 and 1 given the features too.
     """
     accepted, positive, pending = person.accepted, person.positive, person.pending
     if person.rejected_positive is not None:

@@ -1,8 +1,8 @@
 """The report of an audit: what a credit-risk officer needs to know of a decision log."""
 
 from collections.abc import Sequence
-from typing import Any
 from math import isnan
+from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.audit.verdict import say
@@ -96,8 +96,8 @@ def answer(audit: Audit) -> str:
     sure = f"{1 - audit.delta:.0%} confidence"
     if audit.void is not None:
         return (
-            f"There is no verdict on {audit.notion}: the propensities contradict the decisions. Without "
-            f"them the disparity is between {low:.3f} and {high:.3f} ({sure})."
+            f"There is no verdict on {audit.notion}: the propensities contradict the decisions. "
+            f"Without them the disparity is between {low:.3f} and {high:.3f} ({sure})."
         )
     if audit.verdict == "fair":
         return (
@@ -238,9 +238,9 @@ def _settle(audit: Audit, *, alone: bool) -> Block:
         {
             "group": [say(name) for name in names],
             "new applications": [needed.people[name] for name in names],
-            "accepted to learn"
-            if needed.accept_share is not None
-            else "of these accepted": [needed.labels[name] for name in names],
+            "accepted to learn" if needed.accept_share is not None else "of these accepted": [
+                needed.labels[name] for name in names
+            ],
         },
         f"What would settle {audit.notion} in about 80 % of cases, audited alone",
         "" if alone else str(needed),  # a page about one notion says it at the top
