@@ -118,6 +118,8 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     how = _how(options)
     columns = _columns(options)
     _check(notions, columns, how)
+    if notions == ["demographic"]:  # every decision is known, whatever became of it
+        columns = replace(columns, outcome=None, trust_rejected_outcomes=False)
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
     source, cutoff = set_aside(open_log(log, columns), columns, maturity)
