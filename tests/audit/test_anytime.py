@@ -1,6 +1,6 @@
 """Intervals that hold at every row at once, and the parts of delta that groups have."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_a_bound_never_falls_as_the_log_grows():
         for rows in range(10, 401, 26):
             game = anytime.Game(*(part[:rows] for part in found.low))
             looks.append((lower(game, ALPHA), anytime.betting.estimate(game)[1] / 50))
-        for (before, _), (after, rounding) in zip(looks, looks[1:], strict=False):
+        for (before, _), (after, rounding) in pairwise(looks):
             assert after >= before - rounding - 1e-9
 
 

@@ -43,7 +43,8 @@ def test_a_wrong_propensity_of_one_group_is_found_and_named():
         assert "the propensities contradict the decisions: of " in sentence
         assert " people of b with a propensity between " in sentence
         low, high, expected, seen = re.search(
-            r"between ([\d.]+) and ([\d.]+), ([\d.]+)% should have been accepted and ([\d.]+)% were",
+            r"between ([\d.]+) and ([\d.]+), ([\d.]+)% should have been accepted "
+            r"and ([\d.]+)% were",
             sentence,
         ).groups()
         mine = (group == 1) & (said >= float(low)) & (said < float(high))
