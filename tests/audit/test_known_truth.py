@@ -204,3 +204,16 @@ def test_the_truth_of_the_log_maker_itself():
         "opportunity", group=log["race"], action=log["approved"], label=log["hidden"]
     )
     assert known.value == pytest.approx(opportunity_gap(0.5), abs=0.01)
+
+
+def test_two_groups_judged_together_are_narrower_than_each_by_itself_allows():
+    log = lending(2000)
+    audit = sellf.audit(log, **COLUMNS, seed=1)
+    assert list(audit.pairs) == [("a", "b")]
+    a, b = audit.by_group.values()
+    assert audit.signed.width < 0.85 * (a.high - a.low + b.high - b.low)
+    assert audit.difference.high == pytest.approx(-audit.signed.low)
+    log["race"] = np.where(np.arange(2000) % 5 == 0, "c", log["race"])
+    three = sellf.audit(log, **COLUMNS, seed=1)
+    assert three.signed is None
+    assert set(three.differences) == {("a", "b"), ("a", "c"), ("b", "c")}

@@ -53,7 +53,7 @@ def from_sums(notion, person, seed):
 @pytest.mark.parametrize("score", [True, False])
 def test_bounds_miss_no_more_often_than_they_say(made, score):
     """One group's ends and a difference, from below and from above, for means and for ratios."""
-    logs, alpha, true = 120, 0.1, truths(2)
+    logs, alpha, true = 60, 0.1, truths(2)
     missed = {notion: np.zeros(4, dtype=int) for notion in HIDDEN}
     told = 0
     for log in range(logs):
@@ -77,7 +77,7 @@ def test_bounds_miss_no_more_often_than_they_say(made, score):
 def test_outcomes_to_come_and_missing_overlap_leave_the_truth_inside(notion):
     """A fifth of outcomes pending, a tenth of people without overlap."""
     x = (np.arange(100_000) + 0.5) / 100_000
-    logs, alpha, missed = 100, 0.1, np.zeros(2, dtype=int)
+    logs, alpha, missed = 60, 0.1, np.zeros(2, dtype=int)
     good = 0.3 + 0.5 * x
     p = np.where(x < 0.1, 0.005, 0.1 + 0.8 * x)
     right = p * good
