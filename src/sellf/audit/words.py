@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from sellf.text import plain
+
 if TYPE_CHECKING:
     from sellf.audit.result import Audit
     from sellf.fairness.bounds import Certificate
@@ -36,7 +38,7 @@ def report(audit: "Audit", table: str) -> str:
     parts += ["", "Assumed:", *(f"- {line}" for line in audit.assumptions)]
     if audit.warnings:
         parts += ["", "Look at this:", *(f"- {line}" for line in audit.warnings)]
-    return "\n".join(parts)
+    return plain("\n".join(parts))
 
 
 def certificate_in_words(found: "Certificate") -> str:
