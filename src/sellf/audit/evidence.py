@@ -15,6 +15,8 @@ from sellf.audit.scores import BINS, Person
 from sellf.audit.sums import Sums, add_up
 from sellf.errors import InputError
 
+MOST_ROWS = 2_000_000
+"""Groups with more rows than this are judged by their sums."""
 ANYTIME_ROWS = 1_000_000
 """Logs with more rows than this are not bet on in the order of time."""
 OVERLAP = 0.01
@@ -159,7 +161,12 @@ def gather(
             rows = replace(rows, person=cross_fit(rows, model, seed))
         sums = add_up(rows.codes, len(rows.names), rows.person, overlap)
         names = rows.names
-        people = tuple(of_group(rows, i) for i in range(len(names)))
+        # Sums tell as much of very many rows, and need no room.
+        needed = estimated or rows.person.unit is not None
+        size = sums.people.sum(axis=-1)
+        people = tuple(
+            of_group(rows, i) if needed or size[i] <= MOST_ROWS else None for i in range(len(names))
+        )
     else:
         if estimated:
             raise InputError(
