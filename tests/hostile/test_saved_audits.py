@@ -29,7 +29,7 @@ def test_an_edited_verdict_is_not_believed(tmp_path, text, capsys):
     (tmp_path / "page.html").unlink()
     assert report(tmp_path, text.replace('"verdict": "unfair"', '"verdict": "fair"', 1)) == 2
     told = capsys.readouterr().err
-    assert re.search(r"the verdict says fair, but 0\.\d+ to 0\.\d+ at tolerance 0\.05 is unfair", told)
+    assert re.search(r"verdict says fair, but 0\.\d+ to 0\.\d+ at tolerance 0\.05 is unfair", told)
     assert not (tmp_path / "page.html").exists()
 
 
