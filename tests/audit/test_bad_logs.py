@@ -228,7 +228,7 @@ def assert_sound(result):
     assert str(result)
 
 
-@settings(max_examples=4000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500, suppress_health_check=list(HealthCheck))
 @given(
     log=sane,
     broken=st.dictionaries(st.sampled_from(["race", "approved", "repaid", "p", "score"]), column),
@@ -257,7 +257,7 @@ def test_any_log_ends_in_a_result_or_a_clear_error(log, broken, dropped, chosen,
 TRUTH = opportunity_gap()
 
 
-@settings(max_examples=1000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(
     column=st.sampled_from(["race", "approved", "repaid", "p", "score"]),
     rows=st.lists(st.integers(0, 399), max_size=3),

@@ -215,7 +215,7 @@ def test_corners_span_everything_below_a_difference(ends, share, seed):
 def test_the_search_finds_the_end_from_any_guess(end, guess, step):
     found = climb(lambda m: m <= end, 0.0, 1.0, guess=guess, step=step)
     assert found <= end
-    assert end - found <= max(step / 50, 1e-8) + 1e-12
+    assert end - found <= max(step / 25, 1e-8) + 1e-12
 
 
 def test_logarithms_do_not_overflow_where_capital_would_and_nobody_says_nothing():

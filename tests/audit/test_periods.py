@@ -44,12 +44,13 @@ def test_each_period_is_the_audit_of_its_rows():
 
 
 def test_what_is_known_so_far_only_grows():
-    audit = sellf.audit(dated(), **COLUMNS, time="date", by="month")
+    audit = sellf.audit(dated(), **COLUMNS, time="date", by="month", seed=1)
     lows = [period.so_far_low for period in audit.periods]
     highs = [period.so_far_high for period in audit.periods]
-    # Every look has a smaller chance to miss than the one before, which costs a little.
-    assert np.all(np.diff(lows) > -0.02)
-    assert np.all(np.diff(highs) < 0.02)
+    # Every look has a smaller chance to miss than the one before, which costs a little, and where a
+    # group becomes large enough for another method its pilot is left out.
+    assert np.all(np.diff(lows) > -0.04)
+    assert np.all(np.diff(highs) < 0.04)
     widths = np.array(highs) - lows
     assert widths[-1] < min(widths[:-1].min(), widths[0] / 2)
     assert audit.periods[-1].so_far == "unfair"

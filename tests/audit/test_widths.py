@@ -46,6 +46,7 @@ def test_the_efficient_width_is_that_of_estimates_over_many_logs():
     cell = standard(400)
     groups = world(cell)
     differences = {notion: [] for notion in NOTIONS}
+    levels = np.stack([group.good for group in groups])
     for seed in range(3000):
         log = draw(cell, groups, np.random.default_rng(seed))
         by_group = []
@@ -53,7 +54,8 @@ def test_the_efficient_width_is_that_of_estimates_over_many_logs():
             mine = log["group"] == code
             a, p = log["accepted"][mine], log["propensity"][mine]
             seen = np.nan_to_num(log["outcome"][mine])
-            f = log["score"][mine]
+            # The score knows half: what it lacks is known here.
+            f = 2 * log["score"][mine] - levels[code].mean()
             s = f + a * (seen - f) / p
             by_group.append(
                 (
