@@ -18,7 +18,7 @@ def draw(agent: "Agent") -> Any:
         from matplotlib.ticker import EngFormatter, MaxNLocator
     except ImportError:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
-    rows = agent.history
+    rows = [row for row in agent.history if "acceptance" in row]
     if not rows:
         raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
     column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}
