@@ -115,7 +115,9 @@ class LazyLog:
         columns = [
             words(nw.col(name), schema[name]).alias(self._own(name)) for name in self.columns.group
         ]
-        raw = different(self.frame.select(*columns), SPELLINGS * MOST_GROUPS + 1)
+        # First as they are: a few different words are stripped sooner than all rows.
+        few = self.frame.select(*self.columns.group).unique()
+        raw = different(few.select(*columns), SPELLINGS * MOST_GROUPS + 1)
         return dict(zip(raw, self._names(raw), strict=True))
 
     def _names(self, raw: list[tuple[Any, ...]]) -> list[Any]:
