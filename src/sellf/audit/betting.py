@@ -12,6 +12,8 @@ the orders of what each has at its worst corner rules out the range.
 """
 
 from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +31,7 @@ from sellf.audit.scores import (
 )
 from sellf.fairness.notions import Notion
 
-LARGEST_LOSS = 0.75
+LARGEST_LOSS = 0.85
 """The largest share of the capital that one row can cost."""
 GUESS = 1.4
 """Standard errors, times the root of ln(1 / alpha), that a bound usually lies from the mean."""
@@ -217,7 +219,7 @@ def growth(shares: Floats) -> Floats:
     """Return the sum of ln(1 + x) along the last axis.
 
     By products of 32, which are far from what a float cannot hold: one row multiplies the capital
-    by a quarter at least and by a hundred or so at most. That is five times as fast as a logarithm
+    by 0.15 at least and by a hundred or so at most. That is five times as fast as a logarithm
     a row.
     """
     grown = 1 + shares
@@ -256,27 +258,53 @@ def lower_difference(
         return lowest
     target = float(np.log(1 / alpha))
     stakes, error = _joint_stakes(first, second, target)
-    sizes = [
-        np.minimum(size, LARGEST_LOSS / np.maximum(game.loss(1.0), 1e-300))
-        for game, size in zip((first, second), stakes, strict=True)
+
+    @cache
+    def capital(second_game: bool, m: float, top: float) -> Floats:
+        game = second if second_game else first
+        size = np.minimum(stakes[second_game], LARGEST_LOSS / np.maximum(game.loss(top), 1e-300))
+        return growth(size * (game.part - m * game.whole))
+
+    cells = [
+        (one, (1 - two.high, 1 - two.low), one.top, two.top)
+        for one in segments(*first_range)
+        for two in segments(1 - second_range[1], 1 - second_range[0])
     ]
 
-    def capital(m1: float, m0: float) -> Floats:
-        one = growth(sizes[0] * (first.part - m1 * first.whole))
-        return one + growth(sizes[1] * (second.part - (1 - m0) * second.whole))
-
     def ruled_out(d: float) -> bool:
-        worst = None
-        for m1, m0 in corners(first_range, second_range, d):
-            found = capital(m1, m0)
-            worst = found if worst is None else np.minimum(worst, found)
-            if _mean_log(worst) < target:
-                return False
-        return worst is not None
+        tried = 0
+        for one, two, first_top, second_top in cells:
+            worst = None
+            for m1, m0 in corners((one.low, one.high), two, d):
+                found = capital(False, m1, first_top) + capital(True, 1 - m0, second_top)
+                worst = found if worst is None else np.minimum(worst, found)
+                if _mean_log(worst) < target:
+                    return False
+            tried += worst is not None
+        return tried > 0
 
     centre = estimate(first)[0] - (1 - estimate(second)[0])
     guess = centre - GUESS * target**0.5 * error
     return climb(ruled_out, lowest, highest, guess=guess, step=error)
+
+
+class Segment(NamedTuple):
+    """Candidates that share their stakes."""
+
+    low: float
+    high: float
+    top: float
+    """The end of the segment of `SEGMENTS` that these belong to: stakes are made for it."""
+
+
+def segments(low: float, high: float) -> list[Segment]:
+    """Return the parts of a range of candidates, each of which has its own stakes.
+
+    Smaller candidates bear larger stakes. Which stakes a candidate meets must depend on it alone,
+    not on the range, which comes from the same rows.
+    """
+    ends = pairwise((0.0, *SEGMENTS))
+    return [Segment(max(low, a), min(high, b), b) for a, b in ends if a <= high and b >= low]
 
 
 def corners(
