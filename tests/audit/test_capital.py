@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial, norm
 
-from sellf.audit.capital import LARGEST_STAKE, Term, chance, radius, threshold
+from sellf.audit.capital import LARGEST_STAKE, Term, bounds, chance, fitted_stake, radius, threshold
 
 TARGETS = np.array([0.7, 1.4, 2.2, 3.0, 4.0, 6.0])
 
@@ -32,6 +32,11 @@ def test_the_chance_of_capital_on_coins_is_above_the_exact_one(p, n):
             exact = pmf[log_capital >= target].sum()
             assert exact <= chance(target, share, cubes) + 1e-12
             assert exact <= chance(target, share, np.inf) + 1e-12
+            known = n * stake**2 * (chances @ values**2)
+            fourth = n * stake**4 * (chances @ values**4)
+            if known > 0.02:
+                near = (known * 0.97, known * 1.02)
+                assert exact <= chance(target, share, cubes, fourth, near) + 1e-12
 
 
 @pytest.mark.parametrize("n", [4, 20, 70])
@@ -53,14 +58,60 @@ def test_the_chance_of_capital_on_three_values_is_above_the_exact_one(n):
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.025, 0.0005])
-def test_the_threshold_is_at_most_markov_s_and_half_the_squared_quantile_in_the_limit(alpha):
-    for ratio in (1e-5, 1e-3, 0.01, 0.1, 1.0, 10.0):
-        for cubes in (1e-5, 0.01, 0.5, np.inf):
-            log_capital, share = threshold(ratio, cubes, alpha)
-            assert norm.isf(alpha) ** 2 / 2 <= log_capital <= np.log(1 / alpha)
-            assert 0 < share <= LARGEST_STAKE
-    assert threshold(1e-5, 1e-5, alpha)[0] == pytest.approx(norm.isf(alpha) ** 2 / 2, rel=0.02)
-    assert threshold(10.0, np.inf, alpha)[0] == np.log(1 / alpha)
+def test_the_threshold_is_markov_s_at_worst_and_that_of_a_normal_sum_in_the_limit(alpha):
+    wide, markov, z = (0.02, 80.0), np.log(1 / alpha), norm.isf(alpha)
+    for share in (1e-5, 1e-3, 0.1, LARGEST_STAKE):
+        for third in (1e-5, 0.01, 0.5, np.inf):
+            assert z**2 / 2 * 0.999 <= threshold(share, third, np.inf, wide, alpha) <= markov
+    assert threshold(1e-5, 1e-5, np.inf, wide, alpha) == pytest.approx(z**2 / 2, rel=0.02)
+    assert threshold(LARGEST_STAKE, np.inf, np.inf, wide, alpha) == markov
+    # The logarithm of the capital is normal with variance s and mean -s / 2.
+    for s in (0.5, 2.0, 6.0):
+        exact = z * s**0.5 - s / 2
+        found = threshold(1e-5, 1e-6, 1e-9, (s * 0.9999, s * 1.0001), alpha)
+        assert found == pytest.approx(max(exact, 0), abs=0.03)
+
+
+def test_the_threshold_grows_with_every_bound():
+    base = {"share": 0.1, "third": 0.05, "fourth": 0.004, "scale": (2.0, 4.0), "alpha": 0.025}
+    least = threshold(**base)
+    for more in ({"share": 0.2}, {"third": 0.2}, {"fourth": 0.02}, {"scale": (1.0, 9.0)}):
+        assert threshold(**{**base, **more}) >= least
+
+
+def test_stakes_do_not_depend_on_what_is_then_seen():
+    rng = np.random.default_rng(0)
+    fixed = {"scale": 0.01, "n": 100, "reach": 2.0, "guess": 0.7}
+    found = {
+        fitted_stake([Term(**fixed, variance=v, third=k, fourth=f, cube=c, seen_cube=d)], 0.025)
+        for v, k, f, c, d in rng.random((20, 5))
+    }
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("n", [50, 500, 5000])
+@pytest.mark.parametrize("chances", [(0.01, 0.3), (0.2, 0.5), (0.002, 0.9)])
+def test_bounds_on_moments_fail_no_more_often_than_they_say(n, chances):
+    rng = np.random.default_rng(n)
+    values, weights = np.array([6.0, 1.0, -0.5]), np.array([*chances, 1 - sum(chances)])
+    mean = values @ weights
+    second, third, fourth = (n * weights @ np.abs(values - mean) ** k for k in (2, 3, 4))
+    reach, alpha, failed = np.abs(values - mean).max(), 0.02, np.zeros(4)
+    logs = 400
+    for _ in range(logs):
+        share = rng.multinomial(n, weights) / n
+        off = values - share @ values
+        moments = (float(share @ off**k) for k in (2, 3, 4))
+        cube = float(share @ np.abs(off) ** 3)
+        found = bounds([Term(1.0, n, *moments, reach, 1.0, seen_cube=cube)], alpha)
+        failed += [
+            second < found.low,
+            second > found.high,
+            third > found.third,
+            fourth > found.fourth,
+        ]
+    # Two kinds enter each: how far the mean is off, and the moment itself.
+    assert (failed <= binom.isf(1e-5, logs, 4 * alpha)).all()
 
 
 @pytest.mark.parametrize("n", [30, 200, 1500])

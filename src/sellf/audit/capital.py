@@ -4,9 +4,8 @@ T is a sum of n independent terms with mean 0, each at most h in size. A gambler
 l on every term ends with the capital M = prod(1 + l x), whose mean is 1 whatever the order.
 Markov's inequality says P(M >= 1 / alpha) <= alpha; betting intervals are made of that
 (Waudby-Smith and Ramdas 2024). But M is nearly lognormal, and then far less capital is enough.
-`threshold` returns the smallest L for which P(ln M >= L) <= alpha is proven, from l h and, if it is
-known, a bound on the third absolute moment; the variance is not needed. L is ln(1 / alpha) at worst
-and half the squared normal quantile in the limit.
+`threshold` returns the smallest L for which P(ln M >= L) <= alpha is proven, from l h and bounds on
+moments. L is ln(1 / alpha) at worst and half the squared normal quantile in the limit, if l fits.
 
 The proof. Let V = ln M, y = l x, and let Q have density M. Then P(V >= L) = E_Q[e^-V; V >= L].
 Under Q the V_i are independent. With s, k and f the sums of the second, third and fourth moments of
@@ -21,8 +20,13 @@ where |k| <= t and f <= e t for the sum t of third absolute moments, t <= e s. B
 e^-L for a normal N with that mean and variance, d being the sum of third absolute moments under Q,
 a multiple of t, over the variance to the power 3/2. Chebyshev's inequality does where the variance
 is small. The worst case over s, k, a and b counts.
+
+The stake l is fixed beforehand, so s, t and f are numbers, if unknown ones. They are bounded from
+the sample, each bound with a small part of alpha. L grows with the range of s and with the bounds
+on t and f; so where these hold, the L that is used is no less than the one that is right.
 """
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -30,15 +34,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from sellf.audit import tails
 from sellf.audit.tails import BERRY_ESSEEN
 
 LARGEST_STAKE = 0.6
 """The largest share of the capital that one term can win or lose."""
-FINE = 25
-"""Arguments are rounded up to e^(k / 25), which costs a few thousandths of a width."""
-SCALES = np.exp(np.linspace(np.log(0.02), np.log(80.0), 120))[:, None]
+FINE = 40
+"""Bounds are rounded to e^(k / 40), the safe way, so that few thresholds have to be computed."""
+LEAST_SCALE, LARGEST_SCALE = 0.02, 80.0
+"""Variances of ln M to consider: beyond these a capital that matters is rarer than within."""
 SKEWS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
-BOX = 0.02
+MOMENT_SHARE = 0.003
+"""The part of alpha for each of six kinds of bounds on moments."""
+BOX = 0.005
 """The part of alpha for how far the sample's mean is from the true one."""
 
 
@@ -57,6 +65,19 @@ class Term(NamedTuple):
     """Of the standard deviation, likewise: stakes are fitted to it."""
     cube: float = float("inf")
     """The mean over the rows of what bounds E|x|^3 given the features; infinite if not known."""
+    seen_cube: float = float("inf")
+    """The mean of |x|^3 over the rows; infinite if not known."""
+
+
+class Bounds(NamedTuple):
+    """What the moments of T are, but for a small chance."""
+
+    low: float
+    """Of the variance."""
+    high: float
+    third: float
+    """Of the sum of third absolute moments."""
+    fourth: float
 
 
 def radius(terms: Sequence[Term], alpha: float) -> float:
@@ -69,27 +90,77 @@ def radius(terms: Sequence[Term], alpha: float) -> float:
     if any(term.n < 2 for term in terms):
         return float("inf")
     largest = max(term.scale * term.reach for term in terms)
-    guess = sum(term.scale**2 * term.n * term.guess**2 for term in terms) ** 0.5
     if largest <= 0:
         return 0.0
-    guess = max(guess, 1e-12 * largest)
-    cubes = sum(_cubes(term, BOX * alpha / len(terms)) for term in terms)
-    main = (1 - 2 * BOX) * alpha
-    log_capital, share = threshold(largest / guess, cubes / guess**3, main)
-    stake = share / largest
+    main = (1 - 6 * MOMENT_SHARE - BOX) * alpha
+    stake = fitted_stake(terms, main)
+    share = stake * largest
+    low, high, third, fourth = bounds(terms, MOMENT_SHARE * alpha)
+    log_capital = threshold(
+        share, stake**3 * third, stake**4 * fourth, (stake**2 * low, stake**2 * high), main
+    )
     return _needed(terms, stake, share, log_capital, BOX * alpha / len(terms))
 
 
-def _cubes(term: Term, alpha: float) -> float:
-    """Return a bound on the sum of E|x|^3 over the rows.
+def fitted_stake(terms: Sequence[Term], alpha: float) -> float:
+    """Return the stake, from what is known beforehand alone.
 
-    Given the features a value as large as h has a chance of 1 / h at most, as it is weighted by the
-    inverse of that chance; so what bounds its E|x|^3 is at most h^2 + 1. A nonnegative Z <= c falls
-    short of its mean by y with probability exp(-n y^2 / (2 c E Z)) at most.
+    Where terms are small, stakes somewhat below the normal quantile are best, since variances are
+    known well and remainders matter; where they are large, those that fit Markov's inequality.
     """
-    slack = (term.reach**2 + 1) * np.log(1 / alpha) / (2 * term.n)
-    mean = ((term.cube + slack) ** 0.5 + slack**0.5) ** 2
-    return float(term.scale**3 * term.n * mean)
+    largest = max(term.scale * term.reach for term in terms)
+    guess = sum(term.scale**2 * term.n * term.guess**2 for term in terms) ** 0.5
+    ratio = largest / max(guess, 1e-12 * largest)
+    normal, markov = 0.7 * float(ndtri(alpha)) ** 2 / 2, float(np.log(1 / alpha))
+    log_capital = normal + (markov - normal) * min(1.0, (3.5 * ratio) ** 2)
+    return min(float((2 * log_capital) ** 0.5) * ratio, LARGEST_STAKE) / largest
+
+
+def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
+    """Return bounds on moments of T, of six kinds; each fails with probability alpha at most.
+
+    Given the features a value as large as h has a chance of 1 / h at most, as it is weighted
+    by the inverse of that chance; so what bounds its E|x|^3 given those is at most h^2 + 1.
+    """
+    log = float(np.log(2 * len(terms) / alpha))
+    third, known = 0.0, []
+    for scale, n, variance, _, moment, reach, _, cube, seen in terms:
+        off = _off(n, variance, reach, log)
+        cubed = min(
+            _mean_of((cube ** (1 / 3) + off) ** 3, reach**2 + 1, n, log),
+            _mean_of((seen ** (1 / 3) + off) ** 3, reach**3, n, log),
+            reach**3,
+        )
+        fourth = min(_mean_of((moment**0.25 + off) ** 4, reach**4, n, log), reach * cubed)
+        known.append(tails.Term(scale, n, variance, fourth, reach, bounded=True))
+        third += scale**3 * n * cubed
+    spread = tails.spread(known, alpha)
+    third = min(third, (spread.high * spread.fourth) ** 0.5)
+    return Bounds(spread.low, spread.high, third, spread.fourth)
+
+
+def _mean_of(mean: float, largest: float, n: float, log: float) -> float:
+    """Return a bound on E Z for 0 <= Z <= largest, from the mean of n such values.
+
+    Hoeffding (1963), Theorem 1: a mean of x has a chance of exp(-n kl(x, E Z)) at most.
+    """
+    x = mean / largest
+    if x >= 1:
+        return largest
+    each, low, high = log / n, x, 1.0
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        apart = x * math.log(x / middle) if x > 0 else 0.0
+        apart += (1 - x) * math.log((1 - x) / (1 - middle))
+        low, high = (low, middle) if apart >= each else (middle, high)
+    return largest * high
+
+
+def _off(n: float, variance: float, reach: float, log: float) -> float:
+    """Return how far the sample's mean may be from the true one (Maurer and Pontil 2009)."""
+    unbiased = variance * n / (n - 1)
+    off = (2 * unbiased * log / n) ** 0.5 + 14 * reach * log / (3 * (n - 1))
+    return float(min(off, reach))
 
 
 def _needed(
@@ -98,15 +169,12 @@ def _needed(
     """Return the smallest sum with which the capital is sure to reach what it must.
 
     ln(1 + y) is bounded from below by four terms of its series, or by two, whichever is more. The
-    sample's moments are about its own mean; how far that may be from the true one (Maurer and
-    Pontil 2009) has a part of alpha.
+    sample's moments are about its own mean, which may be off the true one.
     """
-    log = np.log(4 / alpha)
+    log = float(np.log(4 / alpha))
     second = third = fourth = 0.0
     for scale, n, variance, skew, kurt, reach, *_ in terms:
-        unbiased = variance * n / (n - 1)
-        off = (2 * unbiased * log / n) ** 0.5 + 14 * reach * log / (3 * (n - 1))
-        off = min(off, reach)
+        off = _off(n, variance, reach, log)
         second += scale**2 * n * (variance + off**2)
         third += scale**3 * n * (skew - 3 * variance * off - off**3)
         fourth += scale**4 * n * (kurt**0.25 + off) ** 4
@@ -116,67 +184,75 @@ def _needed(
     return log_capital / stake + float(min(series, two))
 
 
-def threshold(ratio: float, cubes: float, alpha: float) -> tuple[float, float]:
-    """Return ln M that has probability alpha at most, and the share of capital at stake for it.
+def threshold(
+    share: float, third: float, fourth: float, scale: tuple[float, float], alpha: float
+) -> float:
+    """Return ln M that has probability alpha at most.
 
     Args:
-        ratio: the largest term over the guess of T's standard deviation.
-        cubes: the sum of third absolute moments over the cube of that guess, at most.
+        share: the most that one term wins or loses of the capital, e, below 1.
+        third: the sum of third absolute moments of what the terms win, at most.
+        fourth: the sum of their fourth moments, at most.
+        scale: the least and the largest sum of their second moments.
         alpha: the chance that the capital reaches M.
     """
-    # Rounded up, so that few have to be computed: more never needs less.
-    cubes = min(cubes, 10.0)
-    keys = (int(np.ceil(FINE * np.log(max(x, 1e-6)))) for x in (ratio, cubes))
-    found = _threshold(*keys, float(alpha))
-    if found is not None:
-        return found
-    markov = float(np.log(1 / alpha))
-    return markov, min(float((2 * markov) ** 0.5 * ratio), LARGEST_STAKE)
+    low, high = (min(max(x, LEAST_SCALE), LARGEST_SCALE) for x in scale)
+    keys = [_up(x) for x in (share, min(third, 1e3), min(fourth, 1e3), high)]
+    return _threshold(keys[0], keys[1], keys[2], -_up(1 / low), keys[3], float(alpha))
 
 
-@lru_cache(maxsize=20_000)
-def _threshold(ratio_key: int, cubes_key: int, alpha: float) -> tuple[float, float] | None:
-    ratio, cubes = np.exp(ratio_key / FINE), np.exp(cubes_key / FINE)
-    least, most = float(ndtri(alpha) ** 2 / 2), float(np.log(1 / alpha))
-
-    def holds(log_capital: float) -> bool:
-        # The stake that fits a capital L is sqrt(2 L) over the standard deviation.
-        scale = (2 * log_capital) ** 0.5
-        share = scale * ratio
-        return share <= LARGEST_STAKE and chance(log_capital, share, cubes * scale**3) <= alpha
-
-    if not holds(most * 0.99):
-        return None
-    low, high = least, most * 0.99
-    while high - low > 0.004 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high, float((2 * high) ** 0.5 * ratio)
+def _up(x: float) -> int:
+    return int(np.ceil(FINE * np.log(max(x, 1e-12))))
 
 
-def chance(log_capital: float, share: float, cubes: float) -> float:
+@lru_cache(maxsize=50_000)
+def _threshold(share: int, third: int, fourth: int, low: int, high: int, alpha: float) -> float:
+    share_, third_, fourth_, low_, high_ = np.exp(
+        np.array([share, third, fourth, low, high]) / FINE
+    ).tolist()
+    share_ = min(share_, LARGEST_STAKE)
+    below, above = 0.0, float(np.log(1 / alpha))
+    while above - below > 0.004 * above:
+        middle = (below + above) / 2
+        if chance(middle, share_, third_, fourth_, (low_, high_)) <= alpha:
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+def chance(
+    log_capital: float,
+    share: float,
+    cubes: float,
+    fourths: float = float("inf"),
+    scale: tuple[float, float] = (LEAST_SCALE, LARGEST_SCALE),
+) -> float:
     """Return a bound on P(ln M >= log_capital).
 
     Args:
         log_capital: L.
         share: the most that one term wins or loses of the capital, e, below 1.
         cubes: a bound on the sum of third absolute moments of what the terms win.
+        fourths: one on the sum of their fourth moments.
+        scale: the least and the largest sum of their second moments.
     """
-    s, e = SCALES, share
+    steps = int(np.log(scale[1] / scale[0]) / 0.07) + 5
+    s, e = np.exp(np.linspace(np.log(scale[0]), np.log(scale[1]), steps))[:, None], share
     third = np.minimum(e * s, cubes)
-    fourth = e * third
+    fourth = np.minimum(e * third, fourths)
     spread_low = fourth * ((2 - 4 * np.log1p(-e)) / (1 - e) ** 3 / 24 + 1 / (4 * (1 - e) ** 2))
     shape = max(1.0, (1 - e) * (-np.log1p(-e) / e) ** 3)
     bent = third * (np.cbrt(shape) + e / (2 * (1 - e))) ** 3
-    worst = np.zeros(s.shape)
-    for mean_off in (0.0, 1 / (12 * (1 - e) ** 3)):
+    means = [s / 2 - third * SKEWS / 6 + off * fourth for off in (0.0, 1 / (12 * (1 - e) ** 3))]
+    worst = 0.0
+    for mean in means:
         for variance in (s, s - spread_low):
             v = np.maximum(variance, 1e-9)
-            mean = s / 2 - third * SKEWS / 6 + mean_off * fourth
             tail = np.exp(v / 2 - mean + log_ndtr((mean - v - log_capital) / v**0.5))
             error = 2 * BERRY_ESSEEN * bent / v**1.5 * np.exp(-log_capital)
             gap = np.maximum(log_capital - mean, 1e-9)
             chebyshev = np.exp(-log_capital) * np.where(mean < log_capital, s / gap**2, 1.0)
             total = np.minimum(tail + error, np.minimum(chebyshev, np.exp(-log_capital)))
-            worst = np.maximum(worst, total.max(axis=1, keepdims=True))
-    return float(worst.max())
+            worst = max(worst, float(total.max()))
+    return worst

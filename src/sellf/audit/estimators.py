@@ -36,10 +36,13 @@ METHODS: dict[Kind, Method] = {
     "sums": Method("sums alone (finite-sample)", True),
     "normal": Method("cross-fitted AIPW, normal (asymptotic)", False),
 }
-ENOUGH: dict[Notion, int] = {"qualification": 3_000, "accuracy": 10_000, "opportunity": 10_000}
+ENOUGH: dict[Notion, int] = {"qualification": 3_000, "accuracy": 4_500, "opportunity": 4_500}
 """Groups with fewer people are bet on row by row."""
 BEARABLE = 0.12
 """The largest reach of scores for fixed stakes, as a multiple of the root of a group's size."""
+WORTHWHILE: dict[Notion, float] = {"qualification": 1.45, "accuracy": 1.45, "opportunity": 1.25}
+"""The widest that fixed stakes may promise to be, as a multiple of the normal width; betting is no
+wider than 1.5 to 1.8. A ratio turns out wider than promised."""
 ALWAYS = 200_000
 """Groups with more people are never bet on row by row."""
 TOGETHER = 50_000
@@ -77,6 +80,12 @@ class Group:
 
     def kind(self, notion: Notion) -> Kind:
         """Return the method that judges this group."""
+        key = ("kind", notion)
+        if key not in self._made:
+            self._made[key] = self._kind(notion)
+        return self._made[key]
+
+    def _kind(self, notion: Notion) -> Kind:
         one_row = self.person is None or self.person.unit is None
         if one_row and (
             notion == "demographic" or self.trusted or not (self.known or self.estimated)
@@ -89,8 +98,13 @@ class Group:
         few = ENOUGH.get(notion, 3_000)
         if self.people < few:
             return "betting"
-        far = BEARABLE * self.people**0.5
-        return "moments" if self.people > ALWAYS or self.prepared.reach <= far else "betting"
+        if self.people > ALWAYS:
+            return "moments"
+        fitted = self.fitted(notion)
+        if not fitted.predictable:
+            return "moments" if fitted.reach <= BEARABLE * self.people**0.5 else "betting"
+        most = WORTHWHILE.get(notion, 1.45) * self.prepared.normal_width(notion)
+        return "moments" if fitted.width(notion) <= most else "betting"
 
     @property
     def prepared(self) -> pilot.Prepared:
@@ -101,6 +115,13 @@ class Group:
             rng = np.random.default_rng([*self.seed, 0])
             self._made["pilot"] = pilot.prepare(self.person, self.overlap, rng)
         return self._made["pilot"]
+
+    def fitted(self, notion: Notion) -> pilot.Prepared:
+        """The same, with the reach of scores that suits a notion."""
+        key = ("fitted", notion)
+        if key not in self._made:
+            self._made[key] = self.prepared.fitted(notion)
+        return self._made[key]
 
     def shares(self, notion: Notion) -> tuple[Share, Share]:
         """Return the shares that bound the utility from below and from above."""
@@ -117,7 +138,7 @@ class Group:
             elif self.person is None:
                 self._made[key] = sample(notion, self.total, self.overlap, self.predicted)
             else:
-                self._made[key] = self.prepared.samples(notion)
+                self._made[key] = self.fitted(notion).samples(notion)
         return self._made[key]
 
     def _plain(self, notion: Notion) -> tuple[moments.Sample, moments.Sample]:

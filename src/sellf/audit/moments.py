@@ -7,10 +7,11 @@ once. For a ratio, with r its estimate, W the sample's mean of `whole` and any w
 
     c1 W1 (r1 - u1) - c0 W0 (r0 - u0)
 
-is such a sum. It bounds u1 - u0 where u0 is known, and u0 is in an interval of its own, which has a
-small part of alpha. With c near 1 / W it matters little where; so c comes from the pilot. Where
-only sums are known there is none: c = 1 / w, the unknown inverse of the mean, and how far W / w is
-from 1 is bounded.
+is such a sum. With c W = 1 it would bound (r1 - u1) - (r0 - u0). But c has to be fixed beforehand:
+it comes from the pilot, and the more c1 W1 and c0 W0 differ, the more it matters where the two
+errors are. Their sum has a bound of its own, with a small part of alpha. Where only sums are known
+there is no pilot: c = 1 / w, the unknown inverse of the mean, and how far W / w is from 1 is
+bounded.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 from sellf.audit import capital, tails
 from sellf.audit.scores import Floats, Side
 
-BOX = 0.015
+BOX = 0.005
 """The part of alpha for each of eight ends of boxes."""
+SUM_SHARE = 0.02
+"""The part of alpha for the sum of two errors."""
 SIGNS = (1, -1)
 """With which the two groups enter their difference."""
 CANDIDATES = np.linspace(0.0, 1.0, 11)
@@ -45,6 +48,8 @@ class Sample(NamedTuple):
     """The same means of other rows, which stakes are fitted to; None where only sums are known."""
     cubes: Floats | None = None
     """What bounds E|part - u whole|^3 given the features, on average, for u on `CANDIDATES`."""
+    seen_cubes: Floats | None = None
+    """The mean of |part - u whole|^3, likewise."""
     fourth: float = 0.0
     """For sums: a bound on the true fourth moment."""
     shift: float = 0.0
@@ -65,8 +70,8 @@ class Sample(NamedTuple):
             return tails.Term(scale, self.n, variance, self.fourth, self.largest(u), bounded=True)
         guess = (central(self.pilot, u)[0] + 0.1 / self.n**0.5) ** 0.5
         about = self.value if self.mean else u
-        cube = float("inf") if self.cubes is None else _between(self.cubes, about)
-        return capital.Term(scale, self.n, variance, third, fourth, self.largest(u), guess, cube)
+        cubes = [_between(values, about) for values in (self.cubes, self.seen_cubes)]
+        return capital.Term(scale, self.n, variance, third, fourth, self.largest(u), guess, *cubes)
 
     def largest(self, u: float) -> float:
         """Return the most that part - u whole can differ from its mean if u is the utility.
@@ -80,10 +85,9 @@ class Sample(NamedTuple):
         return 1 + u * (far - 1) if self.pending else max(1.0, u * far)
 
 
-def _between(values: Floats, u: float) -> float:
-    """Return a bound on a convex function of u, from its values on `CANDIDATES`."""
-    place = min(max(u, 0.0), 1.0) * (len(CANDIDATES) - 1)
-    return float(max(values[int(np.floor(place))], values[int(np.ceil(place))]))
+def _between(values: Floats | None, u: float) -> float:
+    """Return a bound on a convex function of u: the chord of its values on `CANDIDATES`."""
+    return float("inf") if values is None else float(np.interp(u, CANDIDATES, values))
 
 
 def central(raw: NDArray[np.float64], u: float) -> tuple[float, float, float]:
@@ -102,18 +106,18 @@ def central(raw: NDArray[np.float64], u: float) -> tuple[float, float, float]:
 def means(side: Side, weights: Floats | None = None) -> NDArray[np.float64]:
     """Return the means of part^i whole^j, up to the fourth power."""
     raw = np.ones((5, 5))
-    if weights is not None:
-        for i, j in POWERS:
-            whole = 1.0 if side.whole is None else side.whole**j
-            raw[i, j] = float((weights * side.part**i * whole).sum() / weights.sum())
-        return raw
     part = _powers(side.part)
     whole = None if side.whole is None else _powers(side.whole)
+    if weights is not None:
+        share = weights / weights.sum()
+        part = [power * share for power in part]
+    else:
+        part = [power / len(power) for power in part]
     for i, j in POWERS:
         if whole is None:
-            raw[i, j] = part[i].mean() if j == 0 else raw[i, 0]
+            raw[i, j] = part[i].sum() if j == 0 else raw[i, 0]
         else:
-            raw[i, j] = float(np.dot(part[i], whole[j])) / len(part[0])
+            raw[i, j] = float(np.dot(part[i], whole[j]))
     return raw
 
 
@@ -158,23 +162,45 @@ def _ratio(side: Sample, alpha: float, sign: int) -> float:
 
     if not ruled_out(far):
         return far
-    out, within = far, min(max(side.value, 0.0), 1.0)
-    out = _bisect(ruled_out, out, within)
+    out = _edge(ruled_out, far, side, sign, alpha)
     tried = [far + (out - far) * share for share in (0.25, 0.5, 0.75, 0.9)]
     return out if all(ruled_out(u) for u in tried) else far
 
 
-def _bisect(ruled_out: Callable[[float], bool], out: float, within: float) -> float:
-    """Return a candidate that is ruled out, near one that is not."""
-    value = within
-    for _ in range(40):
+def _edge(
+    ruled_out: Callable[[float], bool], far: float, side: Sample, sign: int, alpha: float
+) -> float:
+    """Return a candidate that is ruled out, near one that is not; `far` is ruled out.
+
+    Where the radius at the estimate ends is nearly where the search does.
+    """
+    within = min(max(side.value, 0.0), 1.0)
+    off = _radius([side.term(within, 1 / side.n, sign)], alpha) + side.shift
+    step = off / max(float(side.raw[0, 1]), 1e-9)
+    guess, reach = within - sign * step, 0.02 * step
+    out = far
+    for _ in range(12):
+        if not (min(far, within) < guess < max(far, within)):
+            break
+        if ruled_out(guess):
+            out, guess = guess, guess + sign * reach
+        else:
+            within, guess = guess, guess - sign * reach
+        if out != far and within != min(max(side.value, 0.0), 1.0):
+            break
+        reach *= 2
+    return _bisect(ruled_out, out, within, 0.004 * step)
+
+
+def _bisect(
+    ruled_out: Callable[[float], bool], out: float, within: float, tolerance: float
+) -> float:
+    while abs(within - out) > tolerance + 1e-9:
         middle = (out + within) / 2
         if ruled_out(middle):
             out = middle
         else:
             within = middle
-        if abs(within - out) < 2e-3 * abs(value - within) + 1e-9:
-            break
     return out
 
 
@@ -209,23 +235,31 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
     apart = ends[0][0] - ends[1][1]
     # Any weights fixed beforehand will do; the inverse of the level balances the two groups.
     weights = [1 / max(_level(side), 0.01) for side in both]
-    terms = [
-        _worst(side, end, weight / side.n, sign)
-        for side, end, weight, sign in zip(both, ends, weights, SIGNS, strict=True)
-    ]
-    q = _radius(terms, (1 - 4 * BOX) * alpha)
-    slope = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
-    if slope[0] <= 0:
+    slopes = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
+    if min(slopes) <= 0:
         return apart
-    # q bounds slope1 (r1 - u1) - slope0 (r0 - u0), linear in u0: an end of its range is worst.
-    within = min(first.value - u - (q + slope[1] * (second.value - u)) / slope[0] for u in ends[1])
-    return max(apart, within)
+
+    def bound(signs: tuple[int, int], alpha: float) -> float:
+        return _radius(
+            [
+                _worst(side, end, weight / side.n, sign)
+                for side, end, weight, sign in zip(both, ends, weights, signs, strict=True)
+            ],
+            alpha,
+        )
+
+    # slope1 (r1 - u1) less and plus slope0 (r0 - u0) are bounded, the latter in the direction that
+    # makes u1 - u0 small.
+    inverse = [1 / slope for slope in slopes]
+    less = bound(SIGNS, (1 - 4 * BOX - SUM_SHARE) * alpha)
+    plus = bound((1, 1) if inverse[0] > inverse[1] else (-1, -1), SUM_SHARE * alpha)
+    off = (less * sum(inverse) + plus * abs(inverse[0] - inverse[1])) / 2
+    return max(apart, first.value - second.value - off)
 
 
 def _level(side: Sample) -> float:
     """Return a guess of E[whole], the better known the more people were in the pilot."""
-    pilot = side.pilot
-    return 0.5 if pilot is None else float(pilot[0, 1])
+    return 0.5 if side.pilot is None else float(side.pilot[0, 1])
 
 
 def _lower_ratios_from_sums(first: Sample, second: Sample, alpha: float) -> float:
@@ -277,5 +311,9 @@ def _worst(
         return worst
     # The third moment is a cubic in the candidate; its least value counts.
     third = min(sign * central(side.raw, float(u))[1] for u in np.linspace(*ends, 9))
-    cube = max(term.cube for term in terms if isinstance(term, capital.Term))
-    return worst._replace(third=third, cube=cube)
+    both = [term for term in terms if isinstance(term, capital.Term)]
+    return worst._replace(
+        third=third,
+        cube=max(term.cube for term in both),
+        seen_cube=max(term.seen_cube for term in both),
+    )

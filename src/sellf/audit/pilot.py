@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.audit.moments import CANDIDATES, Sample, means
+from sellf.audit.moments import CANDIDATES, Sample, central, means
 from sellf.audit.scores import BINS, Floats, Person, Side, by_unit, scores, sides
 from sellf.fairness.notions import Notion
 
@@ -19,12 +19,14 @@ PILOT_SHARE = 0.01
 """and at least this share of a group."""
 CUBES_ROWS = 30_000
 """For more rows than this nothing is gained by bounding third moments."""
-PRIOR = 300
+PRIOR = 1_000
 """What is predicted counts as much as what so many people show."""
 LEAST = 0.1
 """Scores may reach so far whatever the pilot says."""
 ROOM = 1.05
-"""How far scores may reach, as a multiple of the largest reach in the pilot."""
+"""How far scores may reach at most, as a multiple of the largest reach in the pilot."""
+REACHES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+"""Shares of that to choose from."""
 
 
 class Prepared(NamedTuple):
@@ -49,6 +51,7 @@ class Prepared(NamedTuple):
                 side.whole is None,
                 guess,
                 cubes,
+                seen_cubes(side) if units <= CUBES_ROWS else None,
                 pending=self.rest.pending is not None,
             )
             for side, guess, reach, cubes in zip(
@@ -86,18 +89,65 @@ class Prepared(NamedTuple):
         seen = [means(side) for side in self._sides(notion, few)]
         if few.unit is not None or few.propensity is None or not self.reach:
             return seen
+        trust = len(few.propensity) / (len(few.propensity) + PRIOR)
+        both = zip(seen, self._predicted(notion), strict=True)
+        return [trust * one + (1 - trust) * two for one, two in both]
+
+    def _predicted(self, notion: Notion) -> list[NDArray[np.float64]]:
+        """Return the means that the pilot's people would have if predictions were right."""
+        few = self.pilot
+        if few.propensity is None:
+            raise ValueError("what scores will be is predicted from propensities")
         p, f = few.propensity, predictions(few, self.by_bin)
         cases = self._cases(notion, few)
         weights = np.concatenate([1 - p, p * f, p * (1 - f)])
+        found = []
         for k in (0, 1):
             known = [whole for _, whole in (case[k] for case in cases) if whole is not None]
             joined = Side(
                 np.concatenate([case[k].part for case in cases]),
                 np.concatenate(known) if known else None,
             )
-            trust = len(p) / (len(p) + PRIOR)
-            seen[k] = trust * seen[k] + (1 - trust) * means(joined, weights)
-        return seen
+            found.append(means(joined, weights))
+        return found
+
+    @property
+    def predictable(self) -> bool:
+        """Whether what scores will be can be predicted."""
+        few = self.pilot
+        alone = few.unit is None and few.pending is None
+        return bool(self.reach) and few.propensity is not None and alone
+
+    def fitted(self, notion: Notion) -> "Prepared":
+        """Return the same with the reach that promises the narrowest interval for a notion."""
+        if not self.predictable or notion == "demographic":
+            return self
+        tried = [self._replace(reach=max(LEAST, share * self.reach)) for share in REACHES]
+        return min(tried, key=lambda prepared: prepared.width(notion))
+
+    def width(self, notion: Notion) -> float:
+        """Return about how wide the interval of a difference of two such groups will be.
+
+        A normal interval, what a large reach adds, and what cutting scores there costs.
+        """
+        low, high, level = self._outlook(notion)
+        people, far = self.rest.units, max(self._reaches(notion)[0][1], 1.0)
+        spread = max(central(raw, _value(raw))[0] for raw in (low, high)) ** 0.5 / level
+        far = far / level * (_value(low) if low[0, 1] != 1 else 1.0)
+        normal = 5.5 * spread / people**0.5
+        ratio = far / max(spread * (2 * people) ** 0.5, 1e-9)
+        wider = 1 + 2.2 * ratio + 6 * max(ratio - 0.15, 0.0)
+        return normal * wider + 2 * (_value(high) - _value(low))
+
+    def normal_width(self, notion: Notion) -> float:
+        """Return about how wide a normal interval of that difference would be, nothing cut."""
+        low, high, level = self._outlook(notion)
+        spread = max(central(raw, _value(raw))[0] for raw in (low, high)) ** 0.5 / level
+        return 5.5 * spread / self.rest.units**0.5
+
+    def _outlook(self, notion: Notion) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        low, high = self._predicted(notion)
+        return low, high, max(float(low[0, 1]), 0.01)
 
     def _cubes(self, notion: Notion) -> list[Floats | None]:
         """Return what bounds E|part - u whole|^3 given the features, on average, for all u."""
@@ -113,7 +163,7 @@ class Prepared(NamedTuple):
             rows = []
             for u in CANDIDATES:
                 sizes = [
-                    np.abs(side.part - u * (1.0 if side.whole is None else side.whole)) ** 3
+                    _cube(side.part - u * (1.0 if side.whole is None else side.whole))
                     for side in (case[k] for case in cases)
                 ]
                 bound = (1 - p) * sizes[0] + p * np.maximum(sizes[1], sizes[2])
@@ -126,6 +176,16 @@ class Prepared(NamedTuple):
         guess = predictions(person, self.by_bin)
         found = sides(notion, person, scores(person, self.overlap, guess, k, k, clip=True))
         return by_unit(found.low, person.unit), by_unit(found.high, person.unit)
+
+
+def _cube(values: Floats) -> Floats:
+    return np.abs(values) * (values * values)
+
+
+def seen_cubes(side: Side) -> Floats:
+    """Return the mean of |part - u whole|^3 for all candidates u."""
+    whole = 1.0 if side.whole is None else side.whole
+    return np.array([_cube(side.part - u * whole).mean() for u in CANDIDATES])
 
 
 def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepared:
@@ -148,8 +208,12 @@ def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepare
     by_bin = _by_bin(few, overlap)
     guess = predictions(few, by_bin)
     p = np.where(few.propensity >= overlap, few.propensity, 1.0)  # pyright: ignore
-    largest = float((np.maximum(guess, 1 - guess) * (1 - p) / p).max(initial=0.0))
-    return Prepared(few, rest, by_bin, max(LEAST, ROOM * largest), overlap)
+    largest = ROOM * float((np.maximum(guess, 1 - guess) * (1 - p) / p).max(initial=0.0))
+    return Prepared(few, rest, by_bin, max(LEAST, largest), overlap)
+
+
+def _value(raw: NDArray[np.float64]) -> float:
+    return float(raw[1, 0] / max(float(raw[0, 1]), 0.01))
 
 
 def predictions(person: Person, by_bin: Floats) -> Floats:
