@@ -17,10 +17,13 @@ from sellf.fairness.notions import Notion
 
 HORIZONS = 60.0 * 5.0 ** np.arange(8)
 """Numbers of rows that stakes are made for."""
-WEIGHTS = np.array([1, 2, 3, 4, 4, 3, 2, 1]) / 20
-"""The part of the capital for each."""
-BOX_SHARE = 0.05
-FIRST_PAIR = 0.8
+WEIGHTS = np.array([2, 3, 4, 6, 10, 60, 6, 2]) / 93
+"""The part of the capital for each. At the horizon that has most of it, two groups of 100,000
+people, intervals are narrowest; elsewhere they are some per cent wider than with equal parts."""
+BLOCK = 32
+"""The capital is looked at after so many rows: fewer looks are as valid, and quicker."""
+BOX_SHARE = 0.03
+FIRST_PAIR = 0.9
 """The part of delta for the two groups that come first; later ones share the rest."""
 
 
@@ -160,7 +163,13 @@ def _joint_stakes(
 
 
 def _capital(bets: Floats, wins: Floats) -> Floats:
-    return np.cumsum(np.log1p(bets * wins), axis=-1)
+    """Return the logarithm of each horizon's capital, after every block of rows and at the end."""
+    grown = 1 + bets * wins
+    whole = grown.shape[-1] // BLOCK * BLOCK
+    blocks = grown[..., :whole].reshape(*grown.shape[:-1], -1, BLOCK)
+    rest = np.log(grown[..., whole:]).sum(axis=-1, keepdims=True)
+    logs = np.concatenate([np.log(np.multiply.reduce(blocks, axis=-1)), rest], axis=-1)
+    return np.cumsum(logs, axis=-1)
 
 
 def _ever(corners_of: list[Floats], target: float) -> bool:
