@@ -116,7 +116,7 @@ class LazyLog:
             words(nw.col(name), schema[name]).alias(self._own(name)) for name in self.columns.group
         ]
         # First as they are: a few different words are stripped sooner than all rows.
-        few = self.frame.select(*self.columns.group).unique()
+        few = self.frame.group_by(*self.columns.group).agg(nw.len().alias("_rows"))
         raw = different(few.select(*columns), SPELLINGS * MOST_GROUPS + 1)
         return dict(zip(raw, self._names(raw), strict=True))
 
@@ -142,12 +142,16 @@ class LazyLog:
         if len(spelled) > SPELLINGS * MOST_GROUPS or len(set(spelled.values())) > MOST_GROUPS:
             raise InputError(many_groups(self.columns, MOST_GROUPS + 1))
         keys = [*map(self._own, self.columns.group), "_p", "_f", "_t"]
+        scaled, problems = weights(self.columns, overlap), self._problems()
+        summed = ["accepted", "positive", "pending", "problems", *scaled]
+        if self.columns.trust_rejected_outcomes:
+            summed.append("hidden")
         table = (
             self._prepared()
             .with_columns(**strata(self.columns), _t=self._period(every))
-            .with_columns(**weights(self.columns, overlap))
+            .with_columns(**scaled, problems=sum((nw.col(name) for name in problems), nw.lit(0)))
             .group_by(*keys)
-            .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in SUMMED))
+            .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in summed))
         )
         table = collect(table)
         columns = {name: table[name].to_list() for name in table.columns}
@@ -217,10 +221,19 @@ class LazyLog:
             hidden_unknown=count(gone & ~accepted),
         )
 
+    def _problems(self) -> list[str]:
+        """Return the columns that count rows that cannot be used, as this log is read."""
+        trusted = self.columns.trust_rejected_outcomes
+        return [name for name in BAD if name != ("hidden_outcome" if trusted else "hidden_unknown")]
+
     def _refuse(self, columns: dict[str, list[Any]], labels: list[Any]) -> None:
         """Raise for rows that cannot be used, in the order in which memory looks for them."""
         c = self.columns
-        bad = {name: int(sum(columns[name])) for name in BAD}
+        bad = dict.fromkeys(BAD, 0)
+        if sum(columns["problems"]):
+            # Which they are is asked for only if there are any: that spares the usual log a column.
+            found = collect(self._prepared().select(*(nw.col(name).sum() for name in BAD)))
+            bad = {name: int(found[name].to_list()[0]) for name in BAD}
         accepted, pending = int(sum(columns["accepted"])), int(sum(columns["pending"]))
         if bad["no_decision"]:
             raise InputError(missing_names("decision", c.decision, bad["no_decision"]))
@@ -287,12 +300,11 @@ class LazyLog:
         cell += (np.array(columns["_p"]) * (BINS + 1) + np.array(columns["_f"])).astype(int)
 
         def total(name: str) -> Any:
+            if name not in columns:
+                return np.zeros(shape)
             values = np.array(columns[name], dtype=np.float64)
             return np.bincount(cell, values, int(np.prod(shape))).reshape(shape)
 
         fields = ["people", "accepted", "positive", "hidden", "pending", *SCALED]
         sums = [total(name) for name in fields]
         return names, [Sums(*(field[i] for field in sums)) for i in range(len(periods))], periods
-
-
-SUMMED = ("accepted", "positive", "hidden", "pending", *SCALED, *BAD)

@@ -43,7 +43,7 @@ class Sums(NamedTuple):
     weight_positive: Floats
     """A Y / p."""
     weight_square_positive: Floats
-    """A Y / p^2."""
+    """A Y / p^2; only where the log has no prediction."""
     predicted_rejected: Floats
     """(1 - A) f, over everyone."""
     predicted_weighted: Floats
@@ -137,13 +137,14 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
             "weight": a * inverse,
             "weight_square": a * inverse * inverse,
             "weight_positive": ay * inverse,
-            "weight_square_positive": ay * inverse * inverse,
             "fourth": np.where(strong, fourth_moment(np.where(strong, p, 1.0), f), 1.0),
         }
         if pending is not None:
             weight = pending * np.where(strong, inverse, 1.0)
             terms |= {"pending_weight": weight, "pending_weight_square": weight * weight}
-        if f is not None:
+        if f is None:
+            terms["weight_square_positive"] = ay * inverse * inverse
+        else:
             score = np.where(strong, f + (ay - a * f) * inverse, 0.0)
             terms |= {
                 "predicted_weighted": a * f * np.where(strong, inverse - 1, 0.0),

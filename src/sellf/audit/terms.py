@@ -28,7 +28,7 @@ def strata(c: Columns) -> dict[str, Any]:
 
 
 def weights(c: Columns, overlap: float) -> dict[str, Any]:
-    """Return the terms of `SCALED`, in its order."""
+    """Return the terms of `SCALED` that are not 0 for every row of such a log."""
     a, ay, p, f = (nw.col(name) for name in ("accepted", "positive", "p", "f"))
     zero, one, pending = nw.lit(0.0), nw.lit(1.0), nw.col("pending")
     known, predicted = c.propensity is not None, c.score is not None
@@ -37,7 +37,7 @@ def weights(c: Columns, overlap: float) -> dict[str, Any]:
         terms["fourth"] = nw.lit(1.0)
         if predicted:
             terms["predicted_rejected"] = (1 - a) * f
-        return {name: terms.get(name, zero) for name in SCALED}
+        return terms
     strong = p >= overlap
 
     def where_strong(value: Any) -> Any:
@@ -55,12 +55,13 @@ def weights(c: Columns, overlap: float) -> dict[str, Any]:
         "weight": where_strong(a / p),
         "weight_square": where_strong(a / (p * p)),
         "weight_positive": where_strong(ay / p),
-        "weight_square_positive": where_strong(ay / (p * p)),
         "fourth": nw.when(strong).then(fourth_moment(p, f if predicted else None)).otherwise(one),
         "pending_weight": nw.when(strong).then(pending / p).otherwise(pending),
         "pending_weight_square": nw.when(strong).then(pending / (p * p)).otherwise(pending),
     }
-    if predicted:
+    if not predicted:
+        terms["weight_square_positive"] = where_strong(ay / (p * p))
+    else:
         s = f + (ay - a * f) / p
         terms |= {
             "predicted_rejected": (1 - a) * f,
@@ -70,4 +71,4 @@ def weights(c: Columns, overlap: float) -> dict[str, Any]:
             "score_positive": where_strong(ay * s),
             "score_accepted": where_strong(a * s),
         }
-    return {name: terms.get(name, zero) for name in SCALED}
+    return terms
