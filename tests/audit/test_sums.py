@@ -58,7 +58,7 @@ def plain_sides(notion, person, constant):
 @pytest.mark.parametrize("weak", [0.0, 0.3])
 @pytest.mark.parametrize("constant", [None, 0.0, 0.25, 1.0])
 def test_moments_are_those_of_the_scores(constant, weak):
-    person = people(weak=weak)
+    person = people(predicted=constant is None, weak=weak)
     found = score_moments(total(person), constant)
     for score, mine in zip(plain_scores(person, constant), found, strict=True):
         a, ay = person.accepted, person.positive

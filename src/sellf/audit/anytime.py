@@ -21,7 +21,9 @@ WEIGHTS = np.array([2, 3, 4, 6, 10, 60, 6, 2]) / 93
 """The part of the capital for each. At the horizon that has most of it, two groups of 100,000
 people, intervals are narrowest; elsewhere they are some per cent wider than with equal parts."""
 BLOCK = 32
-"""The capital is looked at after so many rows: fewer looks are as valid, and quicker."""
+"""The capital of a long log is looked at after so many rows: as valid, and quicker."""
+LONG = 20_000
+"""So many rows are a long log."""
 BOX_SHARE = 0.03
 FIRST_PAIR = 0.9
 """The part of delta for the two groups that come first; later ones share the rest."""
@@ -163,8 +165,10 @@ def _joint_stakes(
 
 
 def _capital(bets: Floats, wins: Floats) -> Floats:
-    """Return the logarithm of each horizon's capital, after every block of rows and at the end."""
+    """Return the logarithm of each horizon's capital, after rows or blocks of rows."""
     grown = 1 + bets * wins
+    if grown.shape[-1] <= LONG:
+        return np.cumsum(np.log(grown), axis=-1)
     whole = grown.shape[-1] // BLOCK * BLOCK
     blocks = grown[..., :whole].reshape(*grown.shape[:-1], -1, BLOCK)
     rest = np.log(grown[..., whole:]).sum(axis=-1, keepdims=True)

@@ -11,6 +11,7 @@ order is concave in the candidates, so it is least at the corners of a range of 
 the orders of what each has at its worst corner rules out the range.
 """
 
+import math
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
@@ -37,6 +38,8 @@ GUESS = 1.4
 """Standard errors, times the root of ln(1 / alpha), that a bound usually lies from the mean."""
 SEGMENTS = (0.015, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.7, 1.0)
 """Candidates up to each of these share their stakes."""
+SHORT = 40_000
+"""A game of so many rows in all orders is short."""
 BOX_SHARE = 0.05
 """The part of the chance to miss that is spent on where the two groups lie."""
 
@@ -196,21 +199,24 @@ def lower(game: Game, alpha: float, *, orders: int | None = None) -> float:
 
 def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
     lines = game.part.shape[0]
-    known = np.full(lines, np.nan)  # the capital against 0, of orders that were asked for
+    # Short games are played in all orders at once; of long ones the first order may be enough.
+    parts = [slice(0, lines)] if game.part.size <= SHORT else [slice(0, 1), slice(1, lines)]
 
-    def least(m: float, line: int) -> float:
-        if np.isnan(known[line]):
-            known[line] = growth(bet[line] * game.part[line])
-        wins = game.part[line] - m * game.whole[line]
-        return min(float(growth(bet[line] * wins)), known[line])
+    @cache
+    def against_zero(part: int) -> Floats:
+        return growth(bet[parts[part]] * game.part[parts[part]])
+
+    def least(m: float, part: int) -> Floats:
+        own = parts[part]
+        wins = game.part[own] - m * game.whole[own]
+        return np.minimum(growth(bet[own] * wins), against_zero(part))
 
     def ruled_out(m: float) -> bool:
+        found = least(m, 0)
         # Far from the estimate one order has enough for all, whatever the others have.
-        found = [least(m, 0)]
-        if found[0] - np.log(lines) >= target:
-            return True
-        found += [least(m, line) for line in range(1, lines)]
-        return _mean_log(np.array(found)) >= target
+        if len(found) == lines or found[0] - np.log(lines) >= target:
+            return _mean_log(found) + np.log(len(found) / lines) >= target
+        return _mean_log(np.concatenate([found, least(m, 1)])) >= target
 
     return ruled_out
 
@@ -232,7 +238,7 @@ def growth(shares: Floats) -> Floats:
 def _mean_log(logs: Floats) -> float:
     """Return the logarithm of the mean of numbers given by theirs."""
     top = float(logs.max())
-    return top + float(np.log(np.mean(np.exp(logs - top))))
+    return top + math.log(float(np.exp(logs - top).sum()) / len(logs))
 
 
 def lower_difference(
@@ -278,8 +284,10 @@ def lower_difference(
             for m1, m0 in corners((one.low, one.high), two, d):
                 found = capital(False, m1, first_top) + capital(True, 1 - m0, second_top)
                 worst = found if worst is None else np.minimum(worst, found)
-                if _mean_log(worst) < target:
+                if float(worst.max()) < target:
                     return False
+            if worst is not None and _mean_log(worst) < target:
+                return False
             tried += worst is not None
         return tried > 0
 

@@ -4,6 +4,7 @@ import hashlib
 import platform
 import shlex
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ def command(log: Any, options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+@cache
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
     """Return the version of Python, of sellf and of those packages that are installed."""
     from sellf import __version__
