@@ -13,7 +13,7 @@ from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
 from sellf.audit.scores import Person, scores, sides
 from sellf.audit.sources import open_log
-from sellf.audit.sums import Sums, add_up, fourth_moment, sample, score_moments
+from sellf.audit.sums import Sums, add_up, fourth_moment, miss_fourth_moment, sample, score_moments
 from sellf.fairness.notions import NOTIONS
 from tests.audit.logs import lending
 
@@ -82,7 +82,8 @@ def test_a_sample_from_sums_has_the_moments_of_its_rows(notion, weak, predicted)
         assert side.shift == 0 or not predicted
         for u in (0.2, 0.9):
             values = part - u * (1.0 if whole is None else whole)
-            assert side.fourth >= np.mean((values - values.mean()) ** 4)
+            fourth = side.term(u, 1.0).fourth
+            assert fourth >= np.mean((values - values.mean()) ** 4)
             assert moments.central(side.raw, u)[0] == pytest.approx(values.var())
 
 
@@ -97,7 +98,8 @@ def test_an_interval_from_sums_is_the_tail_s_of_the_rows(notion, weak):
 
     def radius(values, side, u):
         reach = max(1.0, u / TAU) if notion == "opportunity" else 1 + 1 / TAU
-        term = tails.Term(1 / N, N, values.var(), side.fourth, reach, bounded=True)
+        fourth = side.term(u, 1.0).fourth
+        term = tails.Term(1 / N, N, values.var(), fourth, reach, bounded=True)
         return tails.radius([term], alpha)
 
     low, high = moments.lower(found[0], alpha), moments.upper(found[1], alpha)
@@ -159,6 +161,16 @@ def test_the_fourth_moment_of_a_score_is_bounded_whatever_the_outcomes(p, f):
         assert exact <= bound * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("f", [None, 0.0, 0.2, 0.7, 1.0])
+@pytest.mark.parametrize("p", [0.01, 0.1, 0.5, 0.99, 1.0])
+def test_so_is_that_of_what_the_score_misses(p, f):
+    bound = miss_fourth_moment(p, f)
+    for good, guess in product(np.linspace(0, 1, 11), np.linspace(0, 1, 11) if f is None else [f]):
+        values = np.array([-guess, 1 - guess - (1 - guess) / p, guess / p - guess])
+        exact = np.array([1 - p, p * good, p * (1 - good)]) @ values**4
+        assert exact <= bound * (1 + 1e-12)
+
+
 def with_pending(rows=3000, seed=1):
     log = lending(rows, seed)
     rng = np.random.default_rng(seed)
@@ -173,12 +185,13 @@ def test_engines_add_up_outcomes_that_are_not_known_yet_as_a_plain_loop_does(ove
 
     log, late = with_pending()
     columns = Columns(("race",), "approved", "repaid", "p", score)
-    expected = np.zeros((3, 2))
+    expected = np.zeros((4, 2))
     for race, p, f, pending in zip(log["race"], log["p"], log["score"], late, strict=True):
         group, weight = int(race == "b"), 1 / p if p >= overlap else 1.0
         guess = f if score else None
         four = fourth_moment(p, guess) if p >= overlap else 1.0
-        expected[:, group] += (four, pending * weight, pending * weight**2)
+        miss = miss_fourth_moment(p, guess) if p >= overlap else 1.0
+        expected[:, group] += (four, miss, pending * weight, pending * weight**2)
     rows = open_log(log, columns)
     frame = pd.DataFrame(log)
     found = [add_up(rows.codes, 2, rows.person, overlap)]
@@ -186,8 +199,13 @@ def test_engines_add_up_outcomes_that_are_not_known_yet_as_a_plain_loop_does(ove
         found.append(open_log(same, columns, fetch_rows=10).sums(overlap)[1])
     for sums in found:
         assert sums.pending.sum() == late.sum() > 100
-        three = (sums.fourth, sums.pending_weight, sums.pending_weight_square)
-        for mine, theirs in zip(three, expected, strict=True):
+        four = (
+            sums.fourth,
+            sums.miss_fourth,
+            sums.pending_weight,
+            sums.pending_weight_square,
+        )
+        for mine, theirs in zip(four, expected, strict=True):
             assert mine.sum(axis=-1) == pytest.approx(theirs)
     for sums in found[1:]:
         for name, mine, theirs in zip(Sums._fields, found[0], sums, strict=True):

@@ -127,11 +127,11 @@ def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
     for scale, n, variance, _, moment, reach, _, cube, seen in terms:
         off = _off(n, variance, reach, log)
         cubed = min(
-            _mean_of((cube ** (1 / 3) + off) ** 3, reach**2 + 1, n, log),
-            _mean_of((seen ** (1 / 3) + off) ** 3, reach**3, n, log),
+            mean_bound((cube ** (1 / 3) + off) ** 3, reach**2 + 1, n, log),
+            mean_bound((seen ** (1 / 3) + off) ** 3, reach**3, n, log),
             reach**3,
         )
-        fourth = min(_mean_of((moment**0.25 + off) ** 4, reach**4, n, log), reach * cubed)
+        fourth = min(mean_bound((moment**0.25 + off) ** 4, reach**4, n, log), reach * cubed)
         known.append(tails.Term(scale, n, variance, fourth, reach, bounded=True))
         third += scale**3 * n * cubed
     spread = tails.spread(known, alpha)
@@ -139,7 +139,7 @@ def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
     return Bounds(spread.low, spread.high, third, spread.fourth)
 
 
-def _mean_of(mean: float, largest: float, n: float, log: float) -> float:
+def mean_bound(mean: float, largest: float, n: float, log: float) -> float:
     """Return a bound on E Z for 0 <= Z <= largest, from the mean of n such values.
 
     Hoeffding (1963), Theorem 1: a mean of x has a chance of exp(-n kl(x, E Z)) at most.

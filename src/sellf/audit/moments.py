@@ -50,8 +50,9 @@ class Sample(NamedTuple):
     """What bounds E|part - u whole|^3 given the features, on average, for u on `CANDIDATES`."""
     seen_cubes: Floats | None = None
     """The mean of |part - u whole|^3, likewise."""
-    fourth: float = 0.0
-    """For sums: a bound on the true fourth moment."""
+    norms: tuple[float, float] = (0.0, 0.0)
+    """For sums: bounds on (E x^4)^(1/4), x being `part` and `part - whole`; of a mean, `part` less
+    its mean for both."""
     shift: float = 0.0
     """For sums: how far a prediction made from the same rows can have moved the mean."""
     pending: bool = False
@@ -67,7 +68,9 @@ class Sample(NamedTuple):
         variance, third, fourth = central(self.raw, u)
         third = sign * third
         if self.pilot is None:
-            return tails.Term(scale, self.n, variance, self.fourth, self.largest(u), bounded=True)
+            # part - u whole = (1 - u) part + u (part - whole); Minkowski's inequality.
+            fourth = ((1 - u) * self.norms[0] + u * self.norms[1]) ** 4
+            return tails.Term(scale, self.n, variance, fourth, self.largest(u), bounded=True)
         guess = (central(self.pilot, u)[0] + 0.1 / self.n**0.5) ** 0.5
         about = self.value if self.mean else u
         cubes = [_between(values, about) for values in (self.cubes, self.seen_cubes)]
@@ -289,7 +292,8 @@ def _box(side: Sample, alpha: float) -> _Box:
     # The denominator alone: as if `part` were it.
     denominator = np.ones((5, 5))
     denominator[1:, :] = side.raw[0, 1:, None]
-    alone = side._replace(raw=denominator, mean=True)
+    whole = sum(side.norms) + 1
+    alone = side._replace(raw=denominator, mean=True, norms=(whole, whole))
     q = _radius([alone.term(0.0, 1 / side.n)], alpha) + side.shift
     mean = float(side.raw[0, 1])
     return _Box(low, high, q / (mean - q) if mean > 2 * q else 1.0)

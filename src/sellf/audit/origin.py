@@ -44,7 +44,7 @@ def trace(
         rows=len(source.codes) if isinstance(source, Rows) else source.count,
         fingerprint=fingerprint,
         fingerprint_of=of,
-        versions=versions(PACKAGES),
+        versions=dict(versions(PACKAGES)),
         seed=options["seed"],
         files=[str(path) for path in named_files(log)] if are_files(log) else [],
     )

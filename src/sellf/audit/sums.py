@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sellf.audit.capital import mean_bound
 from sellf.audit.moments import Sample
 from sellf.audit.scores import BINS, Floats, Person
 from sellf.fairness.notions import Notion
@@ -57,6 +58,8 @@ class Sums(NamedTuple):
     """A s."""
     fourth: Floats
     """What bounds E[s^4] given p and f; 1 for people who are weak."""
+    miss_fourth: Floats
+    """What bounds E[(A Y - s)^4] given p and f; likewise."""
     pending_weight: Floats
     """1 / p of those without an outcome; 1 if they are weak."""
     pending_weight_square: Floats
@@ -98,6 +101,23 @@ def fourth_moment(p: Any, f: Any) -> Any:
     return (1 - p) * kept * kept + p * (good * good * good * good + bad * bad * bad * bad)
 
 
+def miss_fourth_moment(p: Any, f: Any) -> Any:
+    """Return what bounds E[(A Y - s)^4] given p and f, whatever the chance of a good outcome.
+
+    Args:
+        p: the propensity, as numbers or as an engine's expression.
+        f: the prediction; None: whatever it is.
+    """
+    odds = (1 - p) / p
+    power = odds * odds * odds * (1 - p)  # p odds^4
+    if f is None:
+        return 1 - p + power
+    # A Y - s is -f if rejected, and (f - 1) odds or f odds if accepted.
+    kept, other = f * f, (1 - f) * (1 - f)
+    kept = kept * kept
+    return (1 - p) * kept + power * (kept + other * other)
+
+
 def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
     """Return the sums of rows in memory.
 
@@ -123,7 +143,7 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
         terms["predicted_rejected"] = (1 - a) * f
     if p is None:
         terms |= {"weak": np.ones(rows), "weak_accepted": a, "weak_positive": ay}
-        terms |= {"fourth": np.ones(rows)}
+        terms |= {"fourth": np.ones(rows), "miss_fourth": np.ones(rows)}
     else:
         strong = p >= overlap
         weak = 1.0 - strong
@@ -138,6 +158,7 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
             "weight_square": a * inverse * inverse,
             "weight_positive": ay * inverse,
             "fourth": np.where(strong, fourth_moment(np.where(strong, p, 1.0), f), 1.0),
+            "miss_fourth": np.where(strong, miss_fourth_moment(np.where(strong, p, 1.0), f), 1.0),
         }
         if pending is not None:
             weight = pending * np.where(strong, inverse, 1.0)
@@ -178,9 +199,10 @@ def sample(notion: Notion, total: Sums, overlap: float, predicted: bool) -> tupl
     """
     n, log = float(total.people), float(np.log(1 / SURE))
     most = 1 / overlap
-    slack = (1 + most**3) * log / (2 * n)
-    fourth = ((float(total.fourth) / n + slack) ** 0.5 + slack**0.5) ** 2
-    fourth = (fourth**0.25 + 2) ** 4  # part - u whole differs from s by 2 at most
+    scored, missed = (
+        mean_bound(float(x) / n, 1 + most**3, n, log) ** 0.25
+        for x in (total.fourth, total.miss_fourth)
+    )
     known = float(total.accepted - total.pending)
     constant = None if predicted else float(total.positive) / max(known, 1.0)
     shift = 0.0
@@ -194,12 +216,37 @@ def sample(notion: Notion, total: Sums, overlap: float, predicted: bool) -> tupl
     waiting_share = share + (log / (2 * n)) ** 0.5 if share else 0.0
     lower, upper = score_moments(total, constant)
     made = []
-    for side, move in zip(
-        _pair(notion, lower, upper), _moves(notion, waiting, waiting_share), strict=True
+    for side, move, x in zip(
+        _pair(notion, lower, upper),
+        _moves(notion, waiting, waiting_share),
+        (lower, upper),
+        strict=True,
     ):
         mean = notion != "opportunity"
-        made.append(Sample(n, side, (-most, most), mean, fourth=fourth, shift=shift + move))
+        norms = _norms(notion, x, scored, missed)
+        made.append(Sample(n, side, (-most, most), mean, norms=norms, shift=shift + move))
     return made[0], made[1]
+
+
+def _norms(notion: Notion, x: "Scored", scored: float, missed: float) -> tuple[float, float]:
+    """Return what `Sample.norms` asks for.
+
+    Args:
+        notion: what is measured.
+        x: the sums of the score.
+        scored: a bound on (E s^4)^(1/4).
+        missed: on (E (A Y - s)^4)^(1/4).
+    """
+    if notion == "opportunity":
+        return 1.0, missed
+    # E(mean of n - its mean)^4 <= 3 E x^4 / n^2, and Markov's inequality.
+    off = (3 / SURE) ** 0.25 * (max(scored, missed) + 1) / x.n**0.5
+    if notion == "qualification":
+        around = scored + min(abs(x.total) / x.n + off, 1.0)
+    else:
+        # A Y - s less its mean, and whether the decision was right, less its share: 0.54 at most.
+        around = missed + min(abs(x.positive - x.total) / x.n + off, 1.0) + 0.54
+    return around, around
 
 
 def _moves(notion: Notion, weight: float, share: float) -> tuple[float, float]:

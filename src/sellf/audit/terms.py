@@ -6,7 +6,7 @@ import narwhals as nw
 
 from sellf.audit.columns import Columns
 from sellf.audit.scores import BINS
-from sellf.audit.sums import Sums, fourth_moment
+from sellf.audit.sums import Sums, fourth_moment, miss_fourth_moment
 
 SCALED = Sums._fields[5:]
 """The sums that depend on propensities and predictions, from `propensity` on."""
@@ -34,11 +34,11 @@ def weights(c: Columns, overlap: float) -> dict[str, Any]:
     known, predicted = c.propensity is not None, c.score is not None
     if not known:
         terms = {"weak": nw.lit(1.0), "weak_accepted": a, "weak_positive": ay}
-        terms["fourth"] = nw.lit(1.0)
+        terms |= {"fourth": nw.lit(1.0), "miss_fourth": nw.lit(1.0)}
         if predicted:
             terms["predicted_rejected"] = (1 - a) * f
         return terms
-    strong = p >= overlap
+    strong, guess = p >= overlap, f if predicted else None
 
     def where_strong(value: Any) -> Any:
         return nw.when(strong).then(value).otherwise(zero)
@@ -55,7 +55,8 @@ def weights(c: Columns, overlap: float) -> dict[str, Any]:
         "weight": where_strong(a / p),
         "weight_square": where_strong(a / (p * p)),
         "weight_positive": where_strong(ay / p),
-        "fourth": nw.when(strong).then(fourth_moment(p, f if predicted else None)).otherwise(one),
+        "fourth": nw.when(strong).then(fourth_moment(p, guess)).otherwise(one),
+        "miss_fourth": nw.when(strong).then(miss_fourth_moment(p, guess)).otherwise(one),
         "pending_weight": nw.when(strong).then(pending / p).otherwise(pending),
         "pending_weight_square": nw.when(strong).then(pending / (p * p)).otherwise(pending),
     }
