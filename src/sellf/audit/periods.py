@@ -73,27 +73,37 @@ def dates(values: Values | None, name: str, option: str = "time") -> NDArray[np.
 
 def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp], list[str]]:
     """Return the number of each row's period, in order of time, and the periods' names."""
-    days = times.astype("datetime64[D]")
-    if by == "week":
-        # Day 0 of the calendar was a Thursday: weeks begin on Mondays.
-        monday = ((days.astype(np.int64) + 3) // 7) * 7 - 3
-        days = monday.astype("datetime64[D]")
-    elif by in ("month", "quarter"):
-        months = times.astype("datetime64[M]")
-        if by == "quarter":
-            months = (months.astype(np.int64) // 3 * 3).astype("datetime64[M]")
-        days = months
-    elif by == "year":
-        days = times.astype("datetime64[Y]")
-    found, codes = np.unique(days, return_inverse=True)
+    found, codes = np.unique(_starts(times, by), return_inverse=True)
     if len(found) > MOST_PERIODS:
         raise InputError(
-            f"by is {by!r}, which makes {len(found):,} periods: type a longer one, --by year."
+            f"by is {by!r}, which makes {len(found):,} periods, and at most {MOST_PERIODS:,} are "
+            f"audited: {_instead(found, by)}."
         )
     names = [str(item) for item in found]
     if by == "quarter":
         names = [f"{name[:4]}-Q{(int(name[5:7]) + 2) // 3}" for name in names]
     return codes.astype(np.intp), names
+
+
+def _starts(times: NDArray[np.datetime64], by: str) -> NDArray[np.datetime64]:
+    """Return the start of each row's period."""
+    if by == "week":
+        # Day 0 of the calendar was a Thursday: weeks begin on Mondays.
+        days = times.astype("datetime64[D]").astype(np.int64)
+        return (((days + 3) // 7) * 7 - 3).astype("datetime64[D]")
+    if by == "quarter":
+        months = times.astype("datetime64[M]").astype(np.int64)
+        return (months // 3 * 3).astype("datetime64[M]")
+    unit = {"day": "D", "month": "M", "year": "Y"}[by]
+    return times.astype(f"datetime64[{unit}]")
+
+
+def _instead(starts: NDArray[np.datetime64], by: str) -> str:
+    """Return what to type instead: the shortest of the longer periods that are few enough."""
+    for longer in PERIODS[PERIODS.index(by) + 1 :]:
+        if len(np.unique(_starts(starts, longer))) <= MOST_PERIODS:
+            return f"type a longer one, --by {longer}"
+    return "no longer one makes fewer, so look for dates that are wrong, or audit a part of the log"
 
 
 def by_period(
