@@ -42,11 +42,8 @@ DETAILS = (
     Detail(),
     Detail(again=False),
     Detail(again=False, exact=False),
-    Detail(25, again=False),
-    Detail(12, again=False),
-    Detail(6, again=False),
-    *(Detail(6, again=False, exact=False, letters=letters) for letters in (100, 60)),
-    *(Detail(6, False, False, letters, undrawn=False) for letters in (60, 30, 12)),
+    *(Detail(points, again=False, exact=False) for points in (25, 12, 6)),
+    *(Detail(6, False, False, letters, undrawn=False) for letters in (100, 50, 12)),
 )
 """What is tried in turn, until a report is no larger than it may be."""
 
