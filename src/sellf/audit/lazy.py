@@ -22,7 +22,7 @@ from sellf.audit.engine import (
     with_number,
     words,
 )
-from sellf.audit.names import missing_names, read_as
+from sellf.audit.names import USUAL_DATES, missing_names, read_as
 from sellf.audit.rows import (
     MOST_GROUPS,
     accepted_only,
@@ -83,7 +83,12 @@ class LazyLog:
         gone = int(collect(there.select(count(nw.col("_v").is_null()).sum())).item() or 0)
         if gone:
             raise InputError(missing_names("decided_on", column, gone))
-        return collect(there.select(nw.col("_v").max())).item()
+        try:
+            return collect(there.select(nw.col("_v").max())).item()
+        except (OverflowError, ValueError):
+            raise InputError(
+                f"decided_on {column!r} has a date that is none: {USUAL_DATES}"
+            ) from None
 
     def matured(self) -> "LazyLog":
         """Return the part of the log that had time to show its outcomes."""

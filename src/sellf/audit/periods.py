@@ -13,6 +13,7 @@ from sellf.audit.estimate import views
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
 from sellf.audit.judge import intervals
+from sellf.audit.names import USUAL_DATES, short
 from sellf.audit.result import Period
 from sellf.audit.rows import Rows, Values, is_missing
 from sellf.audit.sums import Sums
@@ -23,6 +24,7 @@ from sellf.fairness.notions import Notion
 EVERY = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 PERIODS = tuple(EVERY)
 MOST_PERIODS = 1000
+FIRST, LAST = np.datetime64("0001-01-01", "s"), np.datetime64("9999-12-31T23:59:59", "s")
 DRIFT_LEVEL = 0.01
 """The chance of an alarm if nothing changes over the periods."""
 
@@ -55,20 +57,26 @@ def dates(values: Values | None, name: str, option: str = "time") -> NDArray[np.
             " leave those rows out."
         )
     if values.dtype.kind == "M":
-        return values.astype("datetime64[s]")
-    result = np.empty(len(values), dtype="datetime64[s]")
-    for row, item in enumerate(values):
-        try:
-            if isinstance(item, str) or hasattr(item, "isoformat"):
-                text = item if isinstance(item, str) else item.isoformat()
-                result[row] = np.datetime64(text[:19].replace(" ", "T"), "s")
-                continue
-        except ValueError:
-            pass
-        raise InputError(
-            f"{option} {name!r} is {item!r} at row {row}: give dates, for example 2026-03-31."
-        )
+        result = values.astype("datetime64[s]")
+    else:
+        result = np.empty(len(values), dtype="datetime64[s]")
+        for row, item in enumerate(values):
+            result[row] = _date(item, f"{option} {name!r} is {short(item)} at row {row}")
+    strange = (result < FIRST) | (result > LAST)
+    if strange.any():
+        row = int(np.flatnonzero(strange)[0])
+        raise InputError(f"{option} {name!r} is {result[row]} at row {row}: {USUAL_DATES}")
     return result
+
+
+def _date(item: Any, what: str) -> np.datetime64:
+    try:
+        if isinstance(item, str) or hasattr(item, "isoformat"):
+            text = item if isinstance(item, str) else item.isoformat()
+            return np.datetime64(text[:19].replace(" ", "T"), "s")
+    except ValueError:
+        pass
+    raise InputError(f"{what}: give dates, for example 2026-03-31.")
 
 
 def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp], list[str]]:
