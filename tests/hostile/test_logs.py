@@ -41,6 +41,35 @@ def test_a_damaged_compressed_file_is_refused(tmp_path, capsys):
     assert "log.csv.gz cannot be read" in capsys.readouterr().err
 
 
+def test_a_compressed_file_with_a_wrong_checksum_is_refused(tmp_path, capsys):
+    packed = bytearray(gzip.compress(b"race,approved\n" + b"a,1\nb,0\n" * 500))
+    packed[-6] ^= 1
+    (tmp_path / "log.csv.gz").write_bytes(packed)
+    assert main(["audit", str(tmp_path / "log.csv.gz"), *TYPED]) == 2
+    assert "CRC check failed" in capsys.readouterr().err
+
+
+def test_a_compressed_file_in_several_parts_is_read_to_the_end(tmp_path):
+    parts = (b"race,approved\n" + b"a,1\nb,0\n" * 50, b"a,0\nb,1\n" * 50)
+    (tmp_path / "log.csv.gz").write_bytes(b"".join(map(gzip.compress, parts)))
+    assert sellf.audit(tmp_path / "log.csv.gz", **OPTIONS).origin.rows == 200
+
+
+@pytest.mark.parametrize("note", ["'", "'tis", "O'Brien", "it's '"])
+def test_apostrophes_swallow_no_rows(tmp_path, limit, note):
+    frame = log(note=[note, "plain", "x", note] * (ROWS // 4)).to_pandas()
+    frame.to_csv(tmp_path / "log.csv", index=False, sep=";")
+    found = sellf.audit(tmp_path / "log.csv", **OPTIONS)
+    assert found.origin.rows == ROWS
+    assert found.difference == sellf.audit(frame, **OPTIONS).difference
+
+
+def test_dates_with_blanks_around_them_are_dates():
+    days = [" 2026-01-01", "2026-02-01 "] * (ROWS // 2)
+    found = sellf.audit(log(day=days), **OPTIONS, time="day", by="month")
+    assert [period.name for period in found.periods] == ["2026-01", "2026-02"]
+
+
 def test_a_date_in_a_year_that_no_calendar_has(tmp_path, capsys, limit):
     days = ["2026-01-01"] * (ROWS - 1) + ["22026-03-05"]
     table = log(day=days, repaid=[1, 1, None, None] * (ROWS // 4)).to_pandas()

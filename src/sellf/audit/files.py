@@ -18,6 +18,8 @@ from sellf.errors import InputError
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 KINDS = ["BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"]
 """What values in a CSV are read as. Not truth values: yes, no, t and f are the words they are."""
+PIECE = 2**22
+"""Bytes that are unpacked at a time."""
 MOST_NAMED = 3
 """Sentences name up to this many files."""
 
@@ -90,6 +92,8 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
             relation = connection.read_parquet(names, hive_partitioning=False)
             columns = _parquet_names(connection, names[0])
             return relation, columns if len(columns) == len(relation.columns) else relation.columns
+        for path in paths:
+            _check_packed(path)
         header = _common_header(paths)
         # Types are guessed from the first rows of all; a later value that does not fit is an error
         # that names its line. Several files may have their columns in different orders.
@@ -98,6 +102,9 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
             header=True,
             sample_size=200_000,
             auto_type_candidates=KINDS,
+            # Not to be guessed: where ' is taken for a quote, the rows between two are swallowed.
+            quotechar='"',
+            escapechar='"',
             hive_partitioning=False,
             union_by_name=len(paths) > 1,
         )
@@ -176,6 +183,14 @@ def _after(elements: list[tuple[str, int | None]], at: int) -> int:
     return at
 
 
+def _check_packed(path: Path) -> None:
+    """Refuse a compressed file whose checksum is wrong: DuckDB does not look at it."""
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path, "rb") as file:
+            while file.read(PIECE):
+                pass
+
+
 def _connect() -> Any:
     import duckdb
 
@@ -232,4 +247,4 @@ def _header(path: Path) -> list[str]:
         dialect = csv.Sniffer().sniff(line, delimiters=",;\t|")
     except csv.Error:
         return [line.strip()]
-    return next(csv.reader([line], dialect))
+    return next(csv.reader([line], delimiter=dialect.delimiter))

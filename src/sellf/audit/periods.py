@@ -72,7 +72,7 @@ def dates(values: Values | None, name: str, option: str = "time") -> NDArray[np.
 def _date(item: Any, what: str) -> np.datetime64:
     try:
         if isinstance(item, str) or hasattr(item, "isoformat"):
-            text = item if isinstance(item, str) else item.isoformat()
+            text = item.strip() if isinstance(item, str) else item.isoformat()
             return np.datetime64(text[:19].replace(" ", "T"), "s")
     except ValueError:
         pass
