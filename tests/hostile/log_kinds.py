@@ -45,7 +45,8 @@ OPTIONS: tuple[dict[str, Any], ...] = (
     | {"notion": "opportunity", "propensity": "p", "decided_on": "day", "matures_after": "30d"},
 )
 TEXTS = ("log.csv", "log.tsv", "log.txt", "log.csv.gz")
-NUMERALS = ("007", "+1", "1_000", "0x10")
+NUMERALS = ("007", "+1", "1_000", "0x10", "NaN", "nan", "\ufeffrace")
+"""What a CSV file says in its own way: other numerals, no number, the mark of UTF-8."""
 CASE = "case.json"
 """Which options an input is read with, and whether its cells can be compared."""
 STAYS = 0.25

@@ -138,6 +138,14 @@ def test_decisions_with_parts_are_refused(tmp_path, limit, value):
         sellf.audit(tmp_path / "log.parquet", **OPTIONS)
 
 
+@pytest.mark.parametrize("value", [[1, 2], {"a": 1}])
+def test_groups_with_parts_are_refused(tmp_path, limit, value):
+    table = log().set_column(0, "race", pa.array([value] * ROWS))
+    pq.write_table(table, tmp_path / "log.parquet")
+    with pytest.raises(InputError, match="group 'race' holds values that are no names"):
+        sellf.audit(tmp_path / "log.parquet", **OPTIONS)
+
+
 def test_a_frame_keeps_its_own_index_and_order():
     frame = pd.concat([log().to_pandas(), log().to_pandas()[["race"]]], axis=1)
     frame.columns = ["race", "approved", "approved "]

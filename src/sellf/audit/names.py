@@ -71,9 +71,7 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
             (places.setdefault(key, len(places)) for key in keys), np.intp, len(values)
         )
     except TypeError:
-        raise InputError(
-            f"{option} {name!r} holds values that are no names: give words or numbers."
-        ) from None
+        raise InputError(no_names(option, name)) from None
     return [key[1] if type(key) is tuple else key for key in places], codes
 
 
@@ -131,6 +129,11 @@ def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
     names = sorted_names(dict.fromkeys(own))
     place = {item: i for i, item in enumerate(names)}
     return names, np.array([place[item] for item in own], dtype=np.intp)[codes]
+
+
+def no_names(option: str, name: str) -> str:
+    """Say that a column of groups or people holds lists or the like."""
+    return f"{option} {name!r} holds values that are no names: give words or numbers."
 
 
 def missing_names(option: str, name: str, count: int, row: int | None = None) -> str:
