@@ -142,7 +142,7 @@ def test_decisions_with_parts_are_refused(tmp_path, limit, value):
 def test_groups_with_parts_are_refused(tmp_path, limit, value):
     table = log().set_column(0, "race", pa.array([value] * ROWS))
     pq.write_table(table, tmp_path / "log.parquet")
-    with pytest.raises(InputError, match="group 'race' holds values that are no names"):
+    with pytest.raises(InputError, match="group 'race'"):
         sellf.audit(tmp_path / "log.parquet", **OPTIONS)
 
 
