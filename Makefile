@@ -3,9 +3,13 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Of a package only those files are installed whose hash is known. pip takes no hash for a folder, so
+# the project itself comes after what it needs, and is built with what has been installed by then.
+LOCKED := $(PIP) --require-hashes --requirement
+PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: help demo docs test test-slow fuzz lint format build bench bench-rivals tables lock clean
+.PHONY: help demo docs test test-slow fuzz kills lint format build bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -24,6 +28,11 @@ INPUTS ?= 100000
 
 fuzz: .venv/.dev ## damaged and forged files, read as a user would (hours; INPUTS=6000 for minutes)
 	$(BIN)/python -m tests.hostile.fuzz --inputs $(INPUTS)
+
+KILLS ?= 200
+
+kills: .venv/.dev ## commands killed at random moments, and what the next one makes of it (an hour)
+	$(BIN)/python -m tests.hostile.kills --kills $(KILLS)
 
 lint: .venv/.dev ## style and types; the documents build
 	$(BIN)/ruff check .
@@ -54,9 +63,16 @@ bench-rivals: .bench-venv/.done ## PPO against Stable-Baselines3 and SBX (instal
 tables: .venv/.dev ## make the worlds' figures again from their sources
 	$(BIN)/python tools/build_tables.py
 
+COMPILE = $(BIN)/uv pip compile --universal --no-header --no-annotate --quiet
+HASHED = $(COMPILE) --generate-hashes --constraint constraints.txt
+
 lock: .venv/.dev ## choose the newest versions that the bounds in pyproject.toml allow
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal \
-	  --no-header --no-annotate --upgrade --quiet --output-file constraints.txt
+	$(COMPILE) pyproject.toml --all-extras --group dev --upgrade --output-file constraints.txt
+	mkdir -p locks
+	rm -f locks/run.txt locks/dev.txt
+	echo 'hatchling>=1.27,<2' | $(HASHED) pyproject.toml - --output-file locks/run.txt \
+	  --extra audit --extra train --extra report
+	$(HASHED) pyproject.toml --all-extras --group dev --output-file locks/dev.txt
 
 clean: ## remove everything that a target made
 	rm -rf .venv .bench-venv .pytest_cache .ruff_cache .hypothesis build dist site
@@ -66,7 +82,6 @@ clean: ## remove everything that a target made
 	  { echo "sellf needs Python 3.11 or newer: type 'make PYTHON=python3.11 $(MAKECMDGOALS)'"; exit 2; }
 	@echo "setting up .venv (once, a minute or two)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	@touch $@
 
 .bench-venv/.done: pyproject.toml constraints.txt
@@ -76,10 +91,11 @@ clean: ## remove everything that a target made
 	  --constraint constraints.txt stable-baselines3==2.9.2 sbx-rl==0.28.0 --editable '.[train]'
 	@touch $@
 
-.venv/.run: .venv/.pip pyproject.toml constraints.txt
-	@$(INSTALL) --editable '.[audit,train,report]'
+.venv/.run: .venv/.pip pyproject.toml locks/run.txt
+	@$(LOCKED) locks/run.txt
+	@$(PROJECT)
 	@touch $@
 
-.venv/.dev: .venv/.run
-	@$(INSTALL) --editable '.[all]' --group dev
+.venv/.dev: .venv/.run locks/dev.txt
+	@$(LOCKED) locks/dev.txt
 	@touch $@

@@ -1,5 +1,6 @@
 """The package as its users meet it: it imports fast, without JAX, and answers on a command line."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,18 @@ def test_the_constraints_pin_every_declared_dependency():
     for requirement in wanted:
         name = requirement.split(">")[0].split("[")[0]
         assert name in pinned, f"{name}: run `make lock`"
+
+
+@pytest.mark.parametrize("name", ["run", "dev"])
+def test_locks_hold_the_same_versions_each_with_its_hashes(name):
+    text = (ROOT / "locks" / f"{name}.txt").read_text()
+    entries = [entry.split(" \\\n    ") for entry in re.split(r"\n(?=\S)", text.strip())]
+    pinned = {entry[0] for entry in entries}
+    constraints = set((ROOT / "constraints.txt").read_text().splitlines())
+    assert pinned == constraints if name == "dev" else pinned < constraints, "run `make lock`"
+    for _, *hashes in entries:
+        assert hashes
+        assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes)
 
 
 def test_worlds_are_listed_with_their_figures(capsys):

@@ -123,6 +123,7 @@ def test_links_to_files_lead_somewhere():
 def test_every_target_can_be_made_in_a_fresh_clone_and_is_listed_by_help(tmp_path):
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "locks", tmp_path / "locks")
 
     def make(*arguments: str) -> str:
         command = ["make", "--no-print-directory", *arguments]

@@ -8,6 +8,7 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+import sellf.stopping as _stopping  # noqa: F401 - before what takes a while to import
 from sellf import errors, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.fairness import (

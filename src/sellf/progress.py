@@ -36,6 +36,7 @@ class Interrupt:
         return self
 
     def _ask(self, number: int, frame: object) -> None:
+        stopping.heard()
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True

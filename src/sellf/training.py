@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import loggers, runs
+from sellf import loggers, runs, stopping
 from sellf.agent import Agent
 from sellf.algorithms import catalogue, trainer
 from sellf.algorithms.algorithm import Algorithm, Task
@@ -235,7 +235,8 @@ def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interr
     task = Task(plan.world, plan.notion, plan.iterations)
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
     init, iterate = program(hooks, batched=False)
-    state = init(task, config, jax.random.key(plan.seed))
+    with stopping.nothing_to_lose():
+        state = init(task, config, jax.random.key(plan.seed))
     history: list[dict[str, Any]] = []
     if run is not None:
         state, history = run.restore(state)
@@ -244,8 +245,10 @@ def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interr
     log = Log(plan, folder, history=history, kept=run is not None, shown=progress)
     with Progress(plan, progress, begun=done) as bar, log:
         for i in range(done, plan.iterations):
-            state, metrics = iterate(task, config, state)
-            row = _plain(metrics)
+            # The first compiles the program, which takes a while.
+            with stopping.nothing_to_lose() if i == done else nullcontext():
+                state, metrics = iterate(task, config, state)
+                row = _plain(metrics)
             _check(row, i, run)
             history.append({"iteration": i, **row})
             bar.show(i, [row])
@@ -258,10 +261,12 @@ def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interr
             if run is not None:
                 run.record(i, history[-1], state, last=i == plan.iterations - 1)
             if interrupt.asked:
-                if run is not None:
-                    run.save(state)
-                    bar.say(f"stopped and saved: type `sellf train --resume {run.folder}`.")
-                raise KeyboardInterrupt
+                if run is None:
+                    raise KeyboardInterrupt
+                run.save(state)
+                raise KeyboardInterrupt(
+                    f"stopped and saved: type `sellf train --resume {run.folder}`."
+                )
         agent = _agent(plan, hooks, state, history)
         # Before logs are closed: sending the rest of them may take a while, or never end.
         if run is not None:

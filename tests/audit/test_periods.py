@@ -1,10 +1,13 @@
 """The audit over time: periods add up, and looking often is allowed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sellf
 from sellf.audit.periods import period_of
+from sellf.cli import main
+from sellf.errors import InputError
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
 
 
@@ -95,3 +98,36 @@ def test_dates_may_be_words_and_a_group_may_be_missing_from_a_period():
     audit = sellf.audit(log, **COLUMNS, time="date", by="quarter")
     assert audit.periods[0].verdict == "undetermined"
     assert audit.periods[0].high == pytest.approx(1, abs=0.6)
+
+
+@pytest.mark.parametrize(
+    ("days", "by", "instead"),
+    [(1095, "day", "--by week"), (20_000, "day", "--by month"), (20_000, "week", "--by month"),
+     (80_000, "month", "--by quarter")],
+)  # fmt: skip
+def test_too_many_periods_are_refused_with_the_shortest_that_are_few_enough(days, by, instead):
+    times = (np.datetime64("1800-01-01") + np.arange(days)).astype("datetime64[s]")
+    with pytest.raises(
+        InputError, match=f"at most 1,000 are audited: type a longer one, {instead}."
+    ):
+        period_of(times, by)
+    assert len(period_of(times, instead.removeprefix("--by "))[1]) <= 1000
+
+
+def test_dates_of_two_thousand_years_are_for_somebody_to_look_at():
+    times = np.array([f"{year:04}-01-01" for year in range(1, 2001)], "datetime64[s]")
+    with pytest.raises(InputError, match="look for dates that are wrong"):
+        period_of(times, "year")
+
+
+def test_every_day_of_three_years_is_answered_with_weeks(tmp_path, capsys):
+    log = dated(3000)
+    log["date"] = (np.datetime64("2023-01-01") + np.arange(3000) % 1095).astype(str)
+    path = tmp_path / "log.csv"
+    pd.DataFrame(log).to_csv(path, index=False)
+    options = [part for name, column in COLUMNS.items() for part in (f"--{name}", column)]
+    asked = ["audit", str(path), *options, "--notion", "demographic", "--time", "date", "--by"]
+    assert main([*asked, "day"]) == 2
+    assert "which makes 1,095 periods" in (told := capsys.readouterr().err)
+    assert "type a longer one, --by week." in told
+    assert main([*asked, "week"]) == 0

@@ -1,314 +1,159 @@
-"""Thousands of damaged and forged files, read as a user would: `make fuzz`.
+"""Thousands of damaged and forged files of every kind, read as a user would: `make fuzz`.
 
     python -m tests.hostile.fuzz --inputs 100000
     python -m tests.hostile.fuzz --kind agent --only 1234
 
-Whatever a file says, it is read, or refused in a sentence; nothing outside of its folder is opened;
-what was damaged at random and is read all the same says what it said before.
+Whatever a file says, it is read, or refused in a sentence; nothing outside of its folder is opened,
+made or changed; what was damaged at random and is read all the same says what it said before; and
+memory stays bounded. Stopped, the same command goes on where it was; what goes wrong is kept in the
+folder, with what to type to see it again.
 """
 
 import argparse
-import io
 import json
+import os
 import random
-import resource
-import shutil
 import sys
-import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+import traceback
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sellf.cli import main as sellf_main
 from sellf.errors import InputError
-from tests.hostile import mutators
+from tests.hostile import kinds, log_kinds
+from tests.hostile.place import Place, SilentChangeError, StrangeError
+from tests.hostile.watching import peak
 
 MEMORY = 1.5e9
 """Bytes that reading bad files may take beyond what reading good ones did."""
-ROOT = Path(__file__).parents[2]
+EVERY = 10.0
+"""Seconds between two lines that tell how far it is."""
+KINDS = kinds.KINDS | log_kinds.LOGS
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of file that we read."""
+@dataclass
+class Tally:
+    """What became of the inputs of one kind."""
 
-    good: Callable[[Path], Path]
-    """Write good files into a folder, and return the part of it that is made worse."""
-    use: Callable[[Path], Any]
-    """Read the folder; raise InputError if it is refused. What it returns must not change."""
+    inputs: int = 0
+    refused: int = 0
+    accepted: int = 0
+    tracebacks: int = 0
+    changes: int = 0
+    """Read without a word, with another result; or with another from a file than from memory."""
+    strange: int = 0
+    """Something outside was opened, made or changed."""
+    memory: float = 0.0
+    """Bytes, the most beyond what reading good files took."""
+    seconds: float = 0.0
+    failures: list[int] = field(default_factory=list)
 
-
-def short_training() -> dict[str, Any]:
-    return {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
-
-
-def own_world() -> Any:
-    import sellf
-
-    return sellf.world_from_frame(
-        {"group": ["a", "b"] * 4, "score": [0, 1, 2, 3] * 2},
-        group="group",
-        categorical=["score"],
-        label=lambda x: x["score"] / 4,
-        cost=0.3,
-        population=50,
-        window=50,
-        horizon=64,
-    )
+    @property
+    def bad(self) -> bool:
+        """Whether something went wrong."""
+        return bool(self.failures) or self.memory > MEMORY
 
 
-def untrained(world: Any, folder: Path) -> Path:
-    """Save an agent that knows nothing: its files are like any other's, and made at once."""
-    import numpy as np
-
-    from sellf.agent import Agent
-    from sellf.algorithms import catalogue, networks
-    from sellf.algorithms.config import as_dict
-
-    hooks, config = catalogue.resolve("sellf", {})
-    chance = np.random.default_rng(0)
-    policy, predictor = (
-        chance.normal(size=networks.size(stacks, world.inputs)).astype(np.float32)
-        for stacks in (hooks.stacks(len(world.groups)), (hooks.predictor,))
-    )
-    agent = Agent(world, "sellf", "opportunity", as_dict(config), 0, policy, predictor)
-    return agent.save(folder / "agent")
-
-
-def good_agent(folder: Path) -> Path:
-    import sellf
-
-    return untrained(sellf.make_world("lending"), folder)
-
-
-def good_world(folder: Path) -> Path:
-    return untrained(own_world(), folder)
+def count(tally: Tally, place: Place, chance: random.Random, keep: Path) -> str | None:
+    """Try an input and note what became of it; return what went wrong, if something did."""
+    wrong = None
+    try:
+        place.try_one(chance)
+        tally.accepted += 1
+    except InputError:
+        tally.refused += 1
+    except (SilentChangeError, log_kinds.DiffersError):
+        tally.changes += 1
+        wrong = traceback.format_exc()
+    except Exception:
+        tally.tracebacks += 1
+        wrong = traceback.format_exc()
+    if wrong is not None:
+        place.keep(keep)
+    try:
+        place.put_back()
+    except StrangeError:
+        tally.strange += 1
+        wrong = traceback.format_exc()
+    tally.inputs += 1
+    return wrong
 
 
-def good_run(folder: Path) -> Path:
-    import sellf
+class Session:
+    """Inputs of all kinds, and how far they are."""
 
-    sellf.train(own_world(), "ppo", out=folder / "run", **short_training())
-    return folder / "run"
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.seed = folder, seed
+        self.path = folder / f"tally-{seed}.json"
+        self.tallies = {kind: Tally() for kind in KINDS}
+        self.told = time.monotonic()
+        if self.path.exists():
+            kept = json.loads(self.path.read_text())
+            self.tallies |= {kind: Tally(**one) for kind, one in kept.items() if kind in KINDS}
 
+    def fuzz(self, kind: str, numbers: range) -> Tally:
+        """Try some inputs of a kind."""
+        tally = self.tallies[kind]
+        if not numbers:
+            return tally
+        place = Place(self.folder / "work" / kind.partition(" ")[0], KINDS[kind])
+        for number in numbers:
+            begun = time.monotonic()
+            keep = self.folder / f"failing-{kind.replace(' ', '-')}-{self.seed}-{number}"
+            wrong = count(tally, place, random.Random(f"{kind} {self.seed} {number}"), keep)
+            tally.seconds += time.monotonic() - begun
+            if wrong is not None:
+                self._note(kind, number, wrong, keep)
+            if time.monotonic() - self.told > EVERY or number == numbers[-1]:
+                tally.memory = max(tally.memory, peak() - place.base)
+                self._tell(kind, numbers[-1] + 1)
+        return tally
 
-def use_agent(folder: Path) -> Any:
-    import numpy as np
+    def _note(self, kind: str, number: int, wrong: str, keep: Path) -> None:
+        self.tallies[kind].failures.append(number)
+        again = f"python -m tests.hostile.fuzz --kind '{kind}' --seed {self.seed} --only {number}"
+        keep.mkdir(exist_ok=True)
+        (keep / "what.txt").write_text(f"{again}\n\n{wrong}")
+        print(f"{wrong}\nkept in {keep}; see it again: {again}\n", file=sys.stderr, flush=True)
 
-    import sellf
-    from sellf.envs.saving import rules_of, tables_of
-
-    agent = sellf.load(folder / "agent")
-    people = np.zeros((1, agent.world.inputs - len(agent.world.groups)))
-    agent.probability(people, agent.world.groups[:1])
-    tables = {name: table.tobytes() for name, table in tables_of(agent.world).items()}
-    return (np.asarray(agent.parameters).tobytes(), rules_of(agent.world), tables, agent.config,
-            agent.seed, agent.notion, agent.history, agent.statement)  # fmt: skip
-
-
-def use_run(folder: Path) -> Any:
-    """Open a run and restore its checkpoint, as resuming does before it trains."""
-    import jax
-    import jax.numpy as jnp
-
-    from sellf import runs, training
-    from sellf.algorithms import catalogue
-    from sellf.algorithms.algorithm import Task
-
-    run = runs.open_run(folder / "run")
-    plan = training.Plan(**run.plan)
-    sizes = (plan.world.population, plan.world.window, plan.config["rollout"])
-    if max(sizes) > 5000 or plan.iterations > 100 or plan.algorithm != "ppo":
-        return "another training"
-    hooks, config = catalogue.resolve(plan.algorithm, plan.config)
-    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
-    task = Task(plan.world, plan.notion, plan.iterations)
-    state = jax.eval_shape(
-        lambda key: training.trainer.init(hooks, task, config, key), jax.random.key(plan.seed)
-    )
-    like = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
-    restored, rows = run.restore(like)
-    leaves = [runs._raw(leaf).tobytes() for leaf in jax.tree.leaves(restored)]
-    return leaves, rows, plan.config, plan.seed, plan.steps
-
-
-def good_store(folder: Path) -> Path:
-    from sellf.studies.run import run
-    from sellf.studies.store import open_store
-    from tests.studies.tiny import TEXT, FakeEngine, study
-
-    (folder / "tiny.toml").write_text(TEXT)
-    run(study(), open_store(folder / "store"), FakeEngine())
-    return folder / "store"
-
-
-def use_store(folder: Path) -> Any:
-    store = ["--store", str(folder / "store")]
-    study = str(folder / "tiny.toml")
-    told = [command("study", "status", study, *store, "--check")]
-    told.append(command("study", "merge", store[1], "--store", str(folder / "new")))
-    told.append(command("study", "table", study, *store, "--out", str(folder / "out")))
-    return None if any("damaged" in text or "left out" in text for text in told) else "whole"
-
-
-def good_study(folder: Path) -> Path:
-    from tests.studies.tiny import TEXT
-
-    extra = "\n[world_settings.lending]\npopulation = 300\ncost = 0.5\n"
-    (folder / "study").mkdir()
-    (folder / "study" / "tiny.toml").write_text(TEXT + extra)
-    return folder / "study"
-
-
-def use_study(folder: Path) -> Any:
-    from sellf.studies import spec
-
-    study = spec.load(folder / "study" / "tiny.toml")
-    if len(study.seeds) < 100 and sum(len(entry.grid) for entry in study.entries) < 100:
-        command(
-            "study", "status", str(folder / "study" / "tiny.toml"), "--store", str(folder / "s")
+    def _tell(self, kind: str, total: int) -> None:
+        tally, self.told = self.tallies[kind], time.monotonic()
+        rate = tally.inputs / max(tally.seconds, 1e-9)
+        print(
+            f"{kind}: {tally.inputs:,} of {total:,}, {rate:.0f} a second, {tally.refused:,} "
+            f"refused, {len(tally.failures)} went wrong",
+            flush=True,
         )
-    return "whatever it says"
+        beside = self.path.with_suffix(".new")
+        beside.write_text(json.dumps({name: asdict(one) for name, one in self.tallies.items()}))
+        beside.replace(self.path)
 
-
-def good_audit(folder: Path) -> Path:
-    (folder / "audit").mkdir()
-    (folder / "audit" / "audit.json").write_text(command("audit", "--example", "--json"))
-    return folder / "audit"
-
-
-def use_audit(folder: Path) -> Any:
-    from sellf.audit.saved import read
-
-    found = read(folder / "audit" / "audit.json")
-    command("report", str(folder / "audit" / "audit.json"), "-o", str(folder / "page.html"))
-    str(found)
-    return "whatever it says"
-
-
-KINDS = {
-    "agent": Kind(good_agent, use_agent),
-    "world": Kind(good_world, use_agent),
-    "run": Kind(good_run, use_run),
-    "store": Kind(good_store, use_store),
-    "study": Kind(good_study, use_study),
-    "audit": Kind(good_audit, use_audit),
-}
-WORLD = ("world.safetensors", "config.json")
-"""What is made worse of an agent, where it is its world that is tried."""
-
-
-def command(*arguments: str) -> str:
-    """Type a command; return what it printed."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            code = sellf_main(arguments)
-        except SystemExit as end:
-            code = end.code
-    if code == 2:
-        said = err.getvalue()
-        if not said.startswith("sellf: ") or "Traceback" in said:
-            raise AssertionError(f"exit code 2 without a sentence: {said[:200]!r}")
-        raise InputError(said)
-    if code not in (0, 1):
-        raise AssertionError(f"exit code {code}")
-    return out.getvalue() + err.getvalue()
-
-
-class Opened:
-    """The files that are opened outside of where they may be."""
-
-    def __init__(self) -> None:
-        self.within: Path | None = None
-        self.strange: list[str] = []
-        known = [sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), ROOT, "/proc", "/sys"]
-        self.known = tuple(str(Path(path).resolve()) for path in known)
-        sys.addaudithook(self._hook)
-
-    def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or self.within is None or not isinstance(arguments[0], str | bytes):
-            return
-        path = arguments[0].decode() if isinstance(arguments[0], bytes) else arguments[0]
-        writes = isinstance(arguments[2], int) and arguments[2] & 3 != 0
-        full = str(Path(path).absolute())
-        if full in ("/dev/null", "/dev/urandom") or full.startswith(str(self.within)):
-            return
-        if writes or not full.startswith(self.known):
-            self.strange.append(full)
-
-    @contextmanager
-    def watch(self, folder: Path) -> Iterator[None]:
-        """Note what is opened outside of a folder."""
-        self.within, self.strange = folder, []
-        try:
-            yield
-        finally:
-            self.within = None
-        if self.strange:
-            raise AssertionError(f"opened {self.strange[:3]}")
-
-
-OPENED = Opened()
-
-
-def worse(chance: random.Random, folder: Path, names: tuple[str, ...] = ()) -> bool:
-    """Make one file of a folder worse; return whether that was done on purpose."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    path = chance.choice([path for path in paths if not names or path.name in names])
-    content = path.read_bytes()
-    act = chance.random()
-    if act < 0.03:
-        path.unlink()
-        return True
-    if act < 0.45:
-        path.write_bytes(mutators.damage(chance, content))
-        return False
-    by_name = {
-        ".json": mutators.json_on_purpose,
-        ".jsonl": mutators.lines_on_purpose,
-        ".toml": mutators.toml_on_purpose,
-        ".safetensors": mutators.tensors_on_purpose,
-    }
-    way = by_name.get(path.suffix)
-    way = mutators.sums_on_purpose if path.name == "sha256sums" else way
-    if way is None or (path.suffix == ".safetensors" and content == b"agent"):
-        way = mutators.damage
-    path.write_bytes(way(chance, content))
-    return True
-
-
-def fuzz(kind: str, seed: int, numbers: range, folder: Path) -> None:
-    """Try some inputs of a kind; the first that goes wrong ends it, with what to type."""
-    chosen = KINDS[kind]
-    good = folder / "good"
-    good.mkdir(parents=True)
-    changing = chosen.good(good).relative_to(good)
-    before = json.dumps(chosen.use(good), default=str)
-    scratch = folder / "scratch"
-    for number in numbers:
-        chance = random.Random(f"{kind} {seed} {number}")
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(good, scratch)
-        purpose = worse(chance, scratch / changing, WORLD if kind == "world" else ())
-        try:
-            with OPENED.watch(folder):
-                after = chosen.use(scratch)
-            if not purpose and after is not None and json.dumps(after, default=str) != before:
-                raise AssertionError("what was damaged is read, and says something else")
-        except InputError:
-            continue
-        except BaseException:
-            print(
-                f"\nsee it again: python -m tests.hostile.fuzz --kind {kind} --seed {seed} "
-                f"--only {number}",
-                file=sys.stderr,
+    def table(self) -> str:
+        """Return what became of all inputs, as a table in Markdown."""
+        heads = ("kind", "inputs", "refused", "read", "tracebacks", "silent changes",
+                 "outside of the folder", "memory", "inputs/s")  # fmt: skip
+        rows = [
+            (
+                kind,
+                *(f"{n:,}" for n in (t.inputs, t.refused, t.accepted, t.tracebacks, t.changes)),
+                str(t.strange),
+                f"{t.memory / 1e6:.0f} MB",
+                f"{t.inputs / max(t.seconds, 1e-9):.0f}",
             )
-            raise
+            for kind, t in self.tallies.items()
+            if t.inputs
+        ]
+        lines = [heads, ("---", *["---:"] * (len(heads) - 1)), *rows]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def shares(inputs: int, only: str | None = None) -> dict[str, int]:
+    """Return how many inputs each kind gets."""
+    if only is not None:
+        return {only: inputs}
+    total = sum(kind.share for kind in KINDS.values())
+    return {name: -(-inputs * kind.share // total) for name, kind in KINDS.items()}
 
 
 def main() -> None:
@@ -317,25 +162,25 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=list(KINDS))
     parser.add_argument("--only", type=int, help="this input alone")
+    parser.add_argument("--folder", type=Path, help="to work in, and to go on in")
     given = parser.parse_args()
-    kinds = [given.kind] if given.kind else list(KINDS)
-    each = -(-given.inputs // len(kinds))
-    numbers = range(each) if given.only is None else range(given.only, given.only + 1)
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in kinds:
-            begun, used = time.monotonic(), _memory()
-            fuzz(kind, given.seed, numbers, Path(folder) / kind)
-            seconds, more = time.monotonic() - begun, _memory() - used
-            print(
-                f"{kind}: {len(numbers):,} inputs, {seconds:.0f} s, {more / 1e6:.0f} MB", flush=True
-            )
-            if more > MEMORY:
-                raise SystemExit(f"{kind} took too much memory")
-
-
-def _memory() -> float:
-    """Return the most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    folder = (given.folder or Path(tempfile.gettempdir()) / "sellf-fuzz").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["SELLF_CACHE"] = str(folder / "cache")
+    session = Session(folder, given.seed)
+    print(f"seed {given.seed}; all is kept in {folder}")
+    if given.only is not None:
+        session.path = folder / "tally-only.json"
+        session.tallies = {kind: Tally() for kind in KINDS}
+        session.fuzz(
+            given.kind or parser.error("--only needs --kind"), range(given.only, given.only + 1)
+        )
+    else:
+        for kind, number in shares(given.inputs, given.kind).items():
+            session.fuzz(kind, range(session.tallies[kind].inputs, number))
+    print(session.table())
+    if any(tally.bad for tally in session.tallies.values()):
+        raise SystemExit("something went wrong: see above, and in the folder")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ NASTY: tuple[Any, ...] = (
 )  # fmt: skip
 RAW = ("NaN", "Infinity", "-Infinity", "1e999", "[" * 3000, '{"a":' * 3000, '"\\ud800"', "9" * 5000)
 """What JSON may say and no number or text can be."""
+NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 def damage(chance: Chance, content: bytes) -> bytes:
@@ -136,6 +138,10 @@ def toml_on_purpose(chance: Chance, content: bytes) -> bytes:
     values = [i for i, line in enumerate(lines) if " = " in line]
     at = chance.choice(values)
     key, _, _ = lines[at].partition(" = ")
+    if chance.random() < 0.3:
+        # A study that may well be one.
+        lines[at] = NUMBER.sub(str(chance.choice((0, 1, 2, 7, 0.5, 300))), lines[at], count=1)
+        return "\n".join(lines).encode()
     value = chance.choice(NASTY)
     text = json.dumps(value) if not isinstance(value, dict) else "{}"
     text = chance.choice((text, text, "inf", "nan", "[" * 3000, "1979-05-27T07:32:00Z", "'''"))

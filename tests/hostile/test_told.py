@@ -94,3 +94,62 @@ def test_ctrl_c_stops_a_training_that_is_just_starting(moment, tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def started(tmp_path, *arguments):
+    """Start a command that trains for long, with nothing compiled before."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sellf", "train", "lending", "ppo", *arguments],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": str(Path(sellf.__file__).parents[1]), "SELLF_CACHE": str(tmp_path / "c")},
+    )
+
+
+def test_ctrl_c_while_a_command_compiles_ends_it_at_once_in_a_sentence(tmp_path):
+    with started(tmp_path, "--steps", "100000000") as process:
+        assert process.stderr is not None
+        assert "compiling" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert process.wait(90) == 130
+        # Compiling takes longer; a library that is compiling is not waited for.
+        assert time.monotonic() - begun < 5
+        assert process.stderr.read() == "sellf: stopped.\n"
+
+
+IMPORTING = """
+import signal, sys
+sys.argv, sys.orig_argv = ["-m", "train"], ["python", "-m", {module!r}, "train"]
+import sellf.stopping
+sys.modules.pop("this", None)
+sys.path.insert(0, {folder!r})
+import slow
+print("and goes on")
+"""
+
+
+@pytest.mark.parametrize(("module", "code"), [("sellf", 130), ("sellf.other", -2), ("other", -2)])
+def test_ctrl_c_while_a_command_is_starting(tmp_path, module, code):
+    """From the first module on; programs of other people keep Python's own way."""
+    (tmp_path / "slow.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING.format(module=module, folder=str(tmp_path))],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(sellf.__file__).parents[1])},
+        check=False,
+    )
+    assert done.returncode == code
+    assert done.stdout == ""
+    assert (done.stderr == "sellf: stopped.\n") == (code == 130)
+
+
+def test_sigterm_ends_a_command(tmp_path):
+    with started(tmp_path, "--steps", "100000000") as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        process.terminate()
+        assert process.wait(30) == -signal.SIGTERM  # 143 to a shell

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shlex
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import sellf
 from sellf import report
+from sellf.audit.result import Audits
 from sellf.audit.saved import read
 from sellf.cli import main
 from sellf.errors import InputError
@@ -119,6 +121,41 @@ def test_many_groups_hostile_names_three_people_and_no_propensity():
     assert next(row for row in table if row["group"][1] == "three people")["people"][1] == "3"
     assert any("no propensities" in piece for piece in page.texts)
     assert "40 of 201 are drawn" in text
+
+
+@pytest.mark.parametrize("letters", [20, 500])
+def test_a_thousand_groups_and_all_notions_stay_below_three_megabytes(tmp_path, letters):
+    """The largest audit that there is, as the command writes it."""
+    names = [f"branch {i}, ".ljust(letters, "x") for i in range(1000)]
+    audits = sellf.audit_all(lending(2000), **COLUMNS)
+    many = {notion: _of_groups(audit, names) for notion, audit in audits.by_notion.items()}
+    (tmp_path / "audit.json").write_text(Audits(many).to_json())
+    path = tmp_path / "page.html"
+    assert main(["report", str(tmp_path / "audit.json"), "-o", str(path)]) == 0
+    assert path.stat().st_size < LARGEST
+    text = path.read_text()
+    page = Reader(text)
+    for notion in ("Opportunity", "Accuracy", "Qualification", "Demographic"):
+        rows = page.tables[f"{notion} by group"]
+        assert len({row["group"][1] for row in rows}) == 1000
+        assert len(page.tables[f"Figures of “{notion} by group”"]) == 40
+    assert len(page.tables["Figures of “Chance of acceptance, by group”"]) == 1000
+    assert "40 of 1000 are drawn, those at both ends; the table of numbers has all." in text
+
+
+def _of_groups(audit, names):
+    """Return an audit in which its groups come again and again, under other names."""
+
+    def many(by_group):
+        return dict(zip(names, cycle(by_group.values()), strict=False))
+
+    needed, overlap = audit.needed, audit.overlap
+    if needed is not None:
+        needed = replace(needed, people=many(needed.people), labels=many(needed.labels))
+    if overlap is not None:
+        overlap = overlap._replace(by_group=many(overlap.by_group), below=many(overlap.below))
+    groups = many(audit.by_group)
+    return replace(audit, by_group=groups, needed=needed, overlap=overlap, certificate=None)
 
 
 def test_overlap_by_group_counts_everyone_once():

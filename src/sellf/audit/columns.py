@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from sellf.audit.names import short
 from sellf.errors import InputError
 
 
@@ -104,6 +105,6 @@ def check_names(columns: Columns, present: Sequence[Any]) -> None:
 def _absent(name: str, option: str, present: list[str]) -> str:
     near = get_close_matches(name, present, n=1, cutoff=0.5)
     folded = [other for other in present if other.lower() == name.lower()]
-    hint = f"did you mean {(folded or near)[0]!r}? " if folded or near else ""
-    shown = ", ".join(map(repr, present[:12])) + (", ..." if len(present) > 12 else "")
-    return f"the log has no column {name!r} ({option}): {hint}It has {shown}."
+    hint = f"did you mean {short((folded or near)[0])}? " if folded or near else ""
+    shown = ", ".join(map(short, present[:12])) + (", ..." if len(present) > 12 else "")
+    return f"the log has no column {short(name)} ({option}): {hint}It has {shown}."

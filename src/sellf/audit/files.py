@@ -6,15 +6,20 @@ import glob
 import gzip
 import importlib.util
 import tempfile
+import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from sellf.audit.engine import plain
+from sellf.audit.names import short
 from sellf.errors import InputError
 
 READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 KINDS = ["BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"]
 """What values in a CSV are read as. Not truth values: yes, no, t and f are the words they are."""
+PIECE = 2**22
+"""Bytes that are unpacked at a time."""
 MOST_NAMED = 3
 """Sentences name up to this many files."""
 
@@ -85,7 +90,10 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
         names = [_literal(connection, path) for path in paths]
         if kinds == {"parquet"}:
             relation = connection.read_parquet(names, hive_partitioning=False)
-            return relation, list(relation.columns)
+            columns = _parquet_names(connection, names[0])
+            return relation, columns if len(columns) == len(relation.columns) else relation.columns
+        for path in paths:
+            _check_packed(path)
         header = _common_header(paths)
         # Types are guessed from the first rows of all; a later value that does not fit is an error
         # that names its line. Several files may have their columns in different orders.
@@ -94,6 +102,9 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
             header=True,
             sample_size=200_000,
             auto_type_candidates=KINDS,
+            # Not to be guessed: where ' is taken for a quote, the rows between two are swallowed.
+            quotechar='"',
+            escapechar='"',
             hive_partitioning=False,
             union_by_name=len(paths) > 1,
         )
@@ -101,7 +112,7 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
         columns = header if len(header) == len(relation.columns) else list(relation.columns)
     except duckdb.Error as error:
         raise InputError(f"{listed(paths)} cannot be read: {plain(error)}") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{listed(paths)} cannot be read: {said}.") from None
     except UnicodeDecodeError:
@@ -109,6 +120,75 @@ def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
             f"{listed(paths)} is not text in UTF-8: save it as UTF-8, or as Parquet."
         ) from None
     return relation, columns
+
+
+def with_own_names(relation: Any, names: list[str], wanted: Iterable[str]) -> Any:
+    """Return a relation whose columns have the names that the files give them.
+
+    DuckDB does not tell `race` from `RACE`, and renames the second. Of names that it takes for the
+    same, the one that is wanted stays.
+
+    Args:
+        relation: from `open_files`.
+        names: of its columns in the files.
+        wanted: those that are used.
+    """
+    import duckdb
+
+    called = list(relation.columns)
+    if called == names:
+        return relation
+    places: dict[str, int] = {}
+    for place in sorted(range(len(names)), key=lambda place: names[place] not in set(wanted)):
+        folded = names[place].lower()
+        if folded in places and names[place] in wanted:
+            raise InputError(
+                f"{names[places[folded]]!r} and {names[place]!r} differ in capital letters only, "
+                "which does not tell columns of a file apart: rename one of them."
+            )
+        if names[place]:
+            places.setdefault(folded, place)
+    try:
+        return relation.project(
+            ", ".join(
+                f"{_quoted(called[i])} as {_quoted(names[i])}" for i in sorted(places.values())
+            )
+        )
+    except duckdb.Error as error:
+        raise InputError(f"the columns' names cannot be used: {plain(error)}") from None
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+def _parquet_names(connection: Any, pattern: str) -> list[str]:
+    """Return the columns' names as a Parquet file has them, repeated ones too."""
+    query = "select name, num_children from parquet_schema($1)"
+    (_, count), *elements = connection.execute(query, [pattern]).fetchall()
+    names, at = [], 0
+    while at < len(elements) and len(names) < (count or 0):
+        names.append(elements[at][0])
+        at = _after(elements, at)
+    return names
+
+
+def _after(elements: list[tuple[str, int | None]], at: int) -> int:
+    """Return where the next column begins: the parts of one follow it."""
+    left = 1
+    while left and at < len(elements):
+        left += (elements[at][1] or 0) - 1
+        at += 1
+    return at
+
+
+def _check_packed(path: Path) -> None:
+    """Refuse a compressed file whose checksum is wrong: DuckDB does not look at it."""
+    if path.suffix.lower() == ".gz":
+        with gzip.open(path, "rb") as file:
+            while file.read(PIECE):
+                pass
 
 
 def _connect() -> Any:
@@ -149,7 +229,9 @@ def _common_header(paths: list[Path]) -> list[str]:
         if sorted(other) != sorted(first):
             lacks = [name for name in first if name not in other]
             more = [name for name in other if name not in first]
-            difference = f"lacks {lacks[0]!r}" if lacks else f"also has {(more or other)[0]!r}"
+            difference = (
+                f"lacks {short(lacks[0])}" if lacks else f"also has {short((more or other)[0])}"
+            )
             raise InputError(
                 f"{path.name} has other columns than {paths[0].name}: it {difference}. Give files "
                 "with the same header."
@@ -165,4 +247,4 @@ def _header(path: Path) -> list[str]:
         dialect = csv.Sniffer().sniff(line, delimiters=",;\t|")
     except csv.Error:
         return [line.strip()]
-    return next(csv.reader([line], dialect))
+    return next(csv.reader([line], delimiter=dialect.delimiter))

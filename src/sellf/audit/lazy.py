@@ -22,7 +22,7 @@ from sellf.audit.engine import (
     with_number,
     words,
 )
-from sellf.audit.names import missing_names, read_as
+from sellf.audit.names import USUAL_DATES, missing_names, no_names, read_as
 from sellf.audit.rows import (
     MOST_GROUPS,
     accepted_only,
@@ -83,7 +83,12 @@ class LazyLog:
         gone = int(collect(there.select(count(nw.col("_v").is_null()).sum())).item() or 0)
         if gone:
             raise InputError(missing_names("decided_on", column, gone))
-        return collect(there.select(nw.col("_v").max())).item()
+        try:
+            return collect(there.select(nw.col("_v").max())).item()
+        except (OverflowError, ValueError):
+            raise InputError(
+                f"decided_on {column!r} has a date that is none: {USUAL_DATES}"
+            ) from None
 
     def matured(self) -> "LazyLog":
         """Return the part of the log that had time to show its outcomes."""
@@ -123,8 +128,11 @@ class LazyLog:
     def _names(self, raw: list[tuple[Any, ...]]) -> list[Any]:
         """Return the group that each combination of values reads as; None if one is missing."""
         read = []
-        for values in zip(*raw, strict=True):
-            kinds = list(dict.fromkeys(values))
+        for column, values in zip(self.columns.group, zip(*raw, strict=True), strict=True):
+            try:
+                kinds = list(dict.fromkeys(values))
+            except TypeError:  # lists, and what has parts
+                raise InputError(no_names("group", column)) from None
             read.append(dict(zip(kinds, read_as(kinds), strict=True)))
         names = [tuple(own[v] for own, v in zip(read, row, strict=True)) for row in raw]
         several = len(self.columns.group) > 1

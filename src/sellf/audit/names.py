@@ -20,7 +20,16 @@ Values = NDArray[Any]
 WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
 """Words for whole numbers as some programs write them: 1.0 for 1."""
 NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+USUAL_DATES = "give dates of the years 1 to 9999, for example 2026-03-31."
+MOST_LETTERS = 200
+"""Letters of a value that a sentence repeats."""
 TRUTHS = {"true": 1, "false": 0}
+
+
+def short(value: Any) -> str:
+    """Return a name or value for a sentence: not all of one that goes on for pages."""
+    text = repr(value)
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
 
 
 def is_missing(values: Values) -> NDArray[np.bool_]:
@@ -62,9 +71,7 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
             (places.setdefault(key, len(places)) for key in keys), np.intp, len(values)
         )
     except TypeError:
-        raise InputError(
-            f"{option} {name!r} holds values that are no names: give words or numbers."
-        ) from None
+        raise InputError(no_names(option, name)) from None
     return [key[1] if type(key) is tuple else key for key in places], codes
 
 
@@ -124,6 +131,11 @@ def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
     return names, np.array([place[item] for item in own], dtype=np.intp)[codes]
 
 
+def no_names(option: str, name: str) -> str:
+    """Say that a column of groups or people holds lists or the like."""
+    return f"{option} {name!r} holds values that are no names: give words or numbers."
+
+
 def missing_names(option: str, name: str, count: int, row: int | None = None) -> str:
     """Say that a column of groups, people, decisions or dates has gaps."""
     first = "" if row is None else f" (the first is row {row})"
@@ -152,7 +164,12 @@ def meaning(item: Any) -> Any:
 def which_are_yes(raw: Sequence[Any], name: str, option: str, yes: Any) -> list[bool]:
     """Return which of a column's different values mean yes; none of them is missing."""
     means = [meaning(value) for value in raw]
-    kinds = dict(zip(reversed(means), reversed(raw), strict=True))
+    try:
+        kinds = dict(zip(reversed(means), reversed(raw), strict=True))
+    except TypeError:  # lists, and what has parts
+        raise InputError(
+            f"{option} {name!r} holds values that are neither words nor numbers: give two, 1 and 0."
+        ) from None
     wanted = _two_values(kinds, name, option, yes)
     return [item == wanted for item in means]
 
@@ -162,7 +179,7 @@ def _two_values(kinds: dict[Any, Any], name: str, option: str, yes: Any) -> Any:
     flag = "--accepted-value" if option == "decision" else "--positive-value"
     word = "accepted" if option == "decision" else "a good outcome"
     values = sorted_names(kinds.values())
-    shown = ", ".join(repr(kind) for kind in values[:6]) + (", ..." if len(values) > 6 else "")
+    shown = ", ".join(short(kind) for kind in values[:6]) + (", ..." if len(values) > 6 else "")
     if len(kinds) > 2:
         raise InputError(
             f"{option} {name!r} has {len(kinds):,} values ({shown}): it must have two. Leave out "

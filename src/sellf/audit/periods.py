@@ -13,6 +13,7 @@ from sellf.audit.estimate import views
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
 from sellf.audit.judge import intervals
+from sellf.audit.names import USUAL_DATES, short
 from sellf.audit.result import Period
 from sellf.audit.rows import Rows, Values, is_missing
 from sellf.audit.sums import Sums
@@ -23,6 +24,7 @@ from sellf.fairness.notions import Notion
 EVERY = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 PERIODS = tuple(EVERY)
 MOST_PERIODS = 1000
+FIRST, LAST = np.datetime64("0001-01-01", "s"), np.datetime64("9999-12-31T23:59:59", "s")
 DRIFT_LEVEL = 0.01
 """The chance of an alarm if nothing changes over the periods."""
 
@@ -55,45 +57,61 @@ def dates(values: Values | None, name: str, option: str = "time") -> NDArray[np.
             " leave those rows out."
         )
     if values.dtype.kind == "M":
-        return values.astype("datetime64[s]")
-    result = np.empty(len(values), dtype="datetime64[s]")
-    for row, item in enumerate(values):
-        try:
-            if isinstance(item, str) or hasattr(item, "isoformat"):
-                text = item if isinstance(item, str) else item.isoformat()
-                result[row] = np.datetime64(text[:19].replace(" ", "T"), "s")
-                continue
-        except ValueError:
-            pass
-        raise InputError(
-            f"{option} {name!r} is {item!r} at row {row}: give dates, for example 2026-03-31."
-        )
+        result = values.astype("datetime64[s]")
+    else:
+        result = np.empty(len(values), dtype="datetime64[s]")
+        for row, item in enumerate(values):
+            result[row] = _date(item, f"{option} {name!r} is {short(item)} at row {row}")
+    strange = (result < FIRST) | (result > LAST)
+    if strange.any():
+        row = int(np.flatnonzero(strange)[0])
+        raise InputError(f"{option} {name!r} is {result[row]} at row {row}: {USUAL_DATES}")
     return result
+
+
+def _date(item: Any, what: str) -> np.datetime64:
+    try:
+        if isinstance(item, str) or hasattr(item, "isoformat"):
+            text = item.strip() if isinstance(item, str) else item.isoformat()
+            return np.datetime64(text[:19].replace(" ", "T"), "s")
+    except ValueError:
+        pass
+    raise InputError(f"{what}: give dates, for example 2026-03-31.")
 
 
 def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp], list[str]]:
     """Return the number of each row's period, in order of time, and the periods' names."""
-    days = times.astype("datetime64[D]")
-    if by == "week":
-        # Day 0 of the calendar was a Thursday: weeks begin on Mondays.
-        monday = ((days.astype(np.int64) + 3) // 7) * 7 - 3
-        days = monday.astype("datetime64[D]")
-    elif by in ("month", "quarter"):
-        months = times.astype("datetime64[M]")
-        if by == "quarter":
-            months = (months.astype(np.int64) // 3 * 3).astype("datetime64[M]")
-        days = months
-    elif by == "year":
-        days = times.astype("datetime64[Y]")
-    found, codes = np.unique(days, return_inverse=True)
+    found, codes = np.unique(_starts(times, by), return_inverse=True)
     if len(found) > MOST_PERIODS:
         raise InputError(
-            f"by is {by!r}, which makes {len(found):,} periods: type a longer one, --by year."
+            f"by is {by!r}, which makes {len(found):,} periods, and at most {MOST_PERIODS:,} are "
+            f"audited: {_instead(found, by)}."
         )
     names = [str(item) for item in found]
     if by == "quarter":
         names = [f"{name[:4]}-Q{(int(name[5:7]) + 2) // 3}" for name in names]
     return codes.astype(np.intp), names
+
+
+def _starts(times: NDArray[np.datetime64], by: str) -> NDArray[np.datetime64]:
+    """Return the start of each row's period."""
+    if by == "week":
+        # Day 0 of the calendar was a Thursday: weeks begin on Mondays.
+        days = times.astype("datetime64[D]").astype(np.int64)
+        return (((days + 3) // 7) * 7 - 3).astype("datetime64[D]")
+    if by == "quarter":
+        months = times.astype("datetime64[M]").astype(np.int64)
+        return (months // 3 * 3).astype("datetime64[M]")
+    unit = {"day": "D", "month": "M", "year": "Y"}[by]
+    return times.astype(f"datetime64[{unit}]")
+
+
+def _instead(starts: NDArray[np.datetime64], by: str) -> str:
+    """Return what to type instead: the shortest of the longer periods that are few enough."""
+    for longer in PERIODS[PERIODS.index(by) + 1 :]:
+        if len(np.unique(_starts(starts, longer))) <= MOST_PERIODS:
+            return f"type a longer one, --by {longer}"
+    return "no longer one makes fewer, so look for dates that are wrong, or audit a part of the log"
 
 
 def by_period(

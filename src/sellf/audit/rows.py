@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sellf.audit.columns import Columns
 from sellf.audit.names import (
+    MOST_LETTERS,
     Values,
     grouping,
     is_missing,
@@ -292,4 +293,5 @@ def _refuse(option: str, name: str, values: Values, bad: NDArray[np.bool_], expe
     row = int(np.flatnonzero(bad)[0])
     more = int(bad.sum()) - 1
     others = f" ({more:,} more like it)" if more else ""
-    raise InputError(f"{option} {name!r} is {values[row]!s} at row {row}{others}: {expected}")
+    value = str(values[row])[:MOST_LETTERS]
+    raise InputError(f"{option} {name!r} is {value} at row {row}{others}: {expected}")

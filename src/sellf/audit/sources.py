@@ -11,7 +11,7 @@ import numpy as np
 from sellf.audit.cautions import may_name_people, repeated_people
 from sellf.audit.columns import Columns, check_names
 from sellf.audit.engine import collect, words
-from sellf.audit.files import are_files, named_files, open_files
+from sellf.audit.files import are_files, named_files, open_files, with_own_names
 from sellf.audit.lazy import LazyLog
 from sellf.audit.names import Values, is_missing, numbered
 from sellf.audit.rows import Rows, check_rows
@@ -38,8 +38,7 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
     import narwhals as nw
 
     if type(log).__module__.startswith(("pandas", "pyarrow")):
-        # Before narwhals, which refuses repeated names in its own words.
-        check_names(columns, list(getattr(log, "column_names", log.columns)))
+        log = _each_name_once(log, columns)
     try:
         frame = nw.from_native(log)
     except TypeError:
@@ -52,6 +51,20 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
     check_names(columns, frame.columns)
     rows = check_rows(columns, _arrays(frame, columns))
     return _cautioned(rows, columns, frame.columns, lambda name: _distinct(name, frame[name]))
+
+
+def _each_name_once(log: Any, columns: Columns) -> Any:
+    """Return a pandas or Arrow frame without repeated columns, which narwhals refuses.
+
+    None that is used is among them.
+    """
+    names = list(getattr(log, "column_names", log.columns))
+    check_names(columns, names)
+    first = {name: place for place, name in reversed(list(enumerate(names)))}
+    if len(first) == len(names):
+        return log
+    kept = sorted(first.values())
+    return log.select(kept) if hasattr(log, "column_names") else log.iloc[:, kept]
 
 
 def _cautioned(
@@ -88,6 +101,7 @@ def _files(paths: list[Path], columns: Columns, fetch_rows: int) -> Rows | LazyL
 
     relation, names = open_files(paths)
     check_names(columns, names)
+    relation = with_own_names(relation, names, columns.named())
     return _lazy(nw.from_native(relation), columns, fetch_rows)
 
 
@@ -124,7 +138,8 @@ def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
         if kind == nw.String:
             known = known.filter(there.str.strip_chars() != "")
         counted = collect(known.select(nw.col("_v").n_unique().alias("n"), nw.len().alias("rows")))
-        return int(counted["n"].to_list()[0]), int(counted["rows"].to_list()[0])
+        # Of no values at all some engines count nothing rather than 0.
+        return int(counted["n"].to_list()[0] or 0), int(counted["rows"].to_list()[0])
 
     return _cautioned(source, columns, frame.collect_schema().names(), distinct)
 

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception:
             # A library that was interrupted while it was imported may call it something else.
             if stopping.asked():
-                return 130
+                return _stopped()
             raise
 
 
@@ -49,8 +49,8 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         print(f"sellf: {plain(sentence)}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as error:
+        return _stopped(str(error))
     except BrokenPipeError:
         # Whoever read our output (`| head`) has seen enough; Python would complain on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,6 +62,13 @@ def _run(arguments: Sequence[str]) -> int:
         print("sellf: there is not enough memory for this: ask for less at once.", file=sys.stderr)
         return 2
     return 0
+
+
+def _stopped(sentence: str = "") -> int:
+    from sellf.text import plain
+
+    print(f"sellf: {plain(sentence or 'stopped.')}", file=sys.stderr)
+    return stopping.CODE
 
 
 def _of_the_machine(error: OSError) -> str:

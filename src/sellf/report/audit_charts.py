@@ -82,6 +82,7 @@ def groups(audit: Audit) -> Rows:
         interval=f"{1 - audit.delta:.0%} interval",
         band=(max(highest - audit.omega, 0.0), highest, f"within {audit.omega:g} of the highest"),
         x_range=(0.0, 1.0),
+        tabled="the table of numbers",
     )
 
 

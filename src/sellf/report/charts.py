@@ -135,6 +135,8 @@ class Rows:
     band: tuple[float, float, str] | None = None
     """A stretch of the scale to compare with, and what it is."""
     x_range: tuple[Number, Number] = (None, None)
+    tabled: str = ""
+    """Which other table of the page has its figures too, if one has."""
 
     kind = "rows"
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from sellf import __version__
-from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, shown
+from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, distinct, shortened, shown
 
 MOST_ROWS = 40
 """Rows in one picture; all of them are in the table behind it."""
@@ -20,8 +20,32 @@ NOTHING = "\N{EM DASH}"
 """What a table shows where there is no figure."""
 LARGEST = 2_900_000
 """Bytes that a report may have."""
-POINTS = (10_000, 25, 12, 6)
-"""Points a line may have; fewer if the report would be larger than that."""
+
+
+@dataclass(frozen=True)
+class Detail:
+    """How much of what a page holds is written out."""
+
+    points: int = 10_000
+    """Points a line may have."""
+    again: bool = True
+    """Whether what is not drawn is in the table behind its picture if it is in another one too."""
+    exact: bool = True
+    """Whether tables hold more digits than they show, to sort by."""
+    letters: int = 10_000
+    """Letters a name may have."""
+    undrawn: bool = True
+    """Whether pictures hold what is not drawn, to be searched for."""
+
+
+DETAILS = (
+    Detail(),
+    Detail(again=False),
+    Detail(again=False, exact=False),
+    *(Detail(points, again=False, exact=False) for points in (25, 12, 6)),
+    *(Detail(6, False, False, letters, undrawn=False) for letters in (100, 50, 12)),
+)
+"""What is tried in turn, until a report is no larger than it may be."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +57,7 @@ class Grid:
     note: str = ""
     best: frozenset[tuple[int, str]] = frozenset()
     """Cells to mark, by row and column."""
+    detail: Detail = field(default_factory=Detail)
 
     kind = "grid"
 
@@ -48,16 +73,18 @@ class Grid:
         names = list(self.columns)
         return [
             [
-                {
-                    "text": said(value),
-                    "numeric": is_number,
-                    "value": _sortable(value) if is_number else None,
-                    "best": (i, name) in self.best,
-                }
+                self._cell(value, is_number, best=(i, name) in self.best)
                 for name, value, is_number in zip(names, row, numeric, strict=True)
             ]
             for i, row in enumerate(zip(*self.columns.values(), strict=True))
         ]
+
+    def _cell(self, value: Any, numeric: bool, *, best: bool) -> dict[str, Any]:
+        text = shortened(said(value), self.detail.letters)
+        # What is shown can be sorted by as well, unless it is written with commas.
+        sortable = numeric and (self.detail.exact or "," in text)
+        number = _sortable(value) if sortable else None
+        return {"text": text, "numeric": numeric, "value": number, "best": best}
 
 
 @dataclass(frozen=True)
@@ -152,20 +179,20 @@ class Page:
 def render(page: Page) -> str:
     """Return the whole file; every name in it is escaped, and it loads nothing."""
     text = ""
-    for most in POINTS:
-        text = _rendered(page, most)
+    for detail in DETAILS:
+        text = _rendered(page, detail)
         if len(text.encode()) < LARGEST:
             break
     return text
 
 
-def _rendered(page: Page, most: int) -> str:
+def _rendered(page: Page, detail: Detail) -> str:
     from markupsafe import Markup
 
     template = _template()
     charts: list[dict[str, Any]] = []
     sections = [
-        {"title": s.title, "blocks": [_prepared(block, charts, most) for block in s.blocks]}
+        {"title": s.title, "blocks": [_prepared(block, charts, detail) for block in s.blocks]}
         for s in page.sections
     ]
     scripts = [asset("echarts.min.js"), asset("report.js")]
@@ -232,41 +259,57 @@ def _policy(scripts: list[str]) -> str:
     )
 
 
-def _prepared(block: Block, charts: list[dict[str, Any]], most: int) -> Any:
+def _prepared(block: Block, charts: list[dict[str, Any]], detail: Detail) -> Any:
     """Return what the template shows of a block; a chart leaves its figures in `charts`."""
     if isinstance(block, Pair):
-        return {"kind": "pair", "blocks": [_prepared(one, charts, most) for one in block.blocks]}
+        return {"kind": "pair", "blocks": [_prepared(one, charts, detail) for one in block.blocks]}
+    if isinstance(block, Grid):
+        return replace(block, detail=detail)
     if not isinstance(block, Plot | Rows | Shares):
         return block
+    return _figure(block, charts, detail)
+
+
+def _figure(block: Chart, charts: list[dict[str, Any]], detail: Detail) -> dict[str, Any]:
+    """Return what the template shows of a chart, which leaves its figures in `charts`."""
     from sellf.report import legend, svg
 
+    more, first = "", []
     if isinstance(block, Plot):
-        block = block.thinner(most)
-    place = len(charts)
-    identity = f"chart-{place}"
-    content = asdict(block) | {"kind": block.kind}
-    still, first = block, []
-    if isinstance(block, Rows | Shares):
-        still, first = _first(block)
+        still = live = behind = block.thinner(detail.points)
+    else:
+        live = behind = _with_short_names(block, detail.letters)
+        still, first = _first(live)
+        elsewhere = "" if detail.again or isinstance(block, Shares) else block.tabled
+        if first:
+            more = f" {len(first)} of {len(block.names)} are drawn, those at both ends; "
+            more += f"{elsewhere or 'the table'} has all."
+            behind = still if elsewhere else live
+        if not detail.undrawn:
+            live, first = still, []
+    content = asdict(live) | {"kind": block.kind}
+    if not isinstance(live, Plot):
         content["first"] = first
-    if isinstance(block, Plot | Rows):
-        content["axes"] = svg.axes(block)
+    if not isinstance(live, Shares):
+        content["axes"] = svg.axes(live)
+    place = len(charts)
     charts.append(content)
-    more = ""
-    if first:
-        more = (
-            f" {len(first)} of {len(block.names)} are drawn, those at both ends; the table has all."  # pyright: ignore
-        )
     return {
         "kind": "figure",
-        "identity": identity,
+        "identity": f"chart-{place}",
         "place": place,
         "title": block.title,
         "text": block.text + more,
-        "legend": legend.entries(block),
-        "svg": svg.draw(still, identity),
-        "grid": Grid(block.columns(), f"Figures of “{block.title}”"),
+        "legend": legend.entries(live),
+        "svg": svg.draw(still, f"chart-{place}"),
+        "grid": Grid(behind.columns(), f"Figures of “{block.title}”", detail=detail),
     }
+
+
+def _with_short_names(chart: Rows | Shares, most: int) -> Rows | Shares:
+    if all(len(name) <= most for name in chart.names):
+        return chart
+    return replace(chart, names=distinct([shortened(name, most) for name in chart.names]))
 
 
 def _first(chart: Rows | Shares) -> tuple[Rows | Shares, list[int]]:

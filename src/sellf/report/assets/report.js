@@ -29,8 +29,8 @@
   // ---- tables -------------------------------------------------------------------------------
   function value(row, column) {
     const cell = row.cells[column];
-    const number = cell.dataset.v;
-    return number === undefined ? cell.textContent : Number(number);
+    const number = cell.dataset.v ?? (cell.tagName === "TD" ? cell.textContent : "");
+    return number === "" || isNaN(number) ? cell.textContent : Number(number);
   }
 
   function sort(table, column) {
