@@ -291,7 +291,7 @@ def test_stopping_after_any_iteration_and_going_on_changes_nothing(
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_ctrl_c_finishes_the_iteration_saves_and_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+def test_ctrl_c_finishes_the_iteration_saves_and_says_how_to_go_on(tmp_path, monkeypatch):
     settings = {"steps": 256 * 6, "progress": True}
     whole = short("sellf", **settings, out=tmp_path / "whole")
     record = runs.Run.record
@@ -302,10 +302,10 @@ def test_ctrl_c_finishes_the_iteration_saves_and_says_how_to_go_on(tmp_path, mon
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(runs.Run, "record", press)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stopped:
         short("sellf", **settings, out=tmp_path / "run")
     monkeypatch.undo()
-    assert f"sellf train --resume {tmp_path / 'run'}" in capsys.readouterr().err
+    assert f"sellf train --resume {tmp_path / 'run'}" in str(stopped.value)
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2
     assert same(whole, training.resume(tmp_path / "run", progress=False))
 

@@ -158,6 +158,8 @@ def start(folder: Path, words: list[str]) -> int:
         code = main(words)
     except SystemExit as end:
         code = int(end.code or 0)
+    except KeyboardInterrupt:
+        code = 130  # before the command began
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
