@@ -64,7 +64,7 @@ def test_the_options_are_those_that_help_shows(command, capsys, monkeypatch):
     shown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", capsys.readouterr().out))
     known = completion._command(command, COMMANDS[command])
     assert {option.name for option in known.options} == shown
-    assert all(place.help for place in (*known.options, *known.words))
+    assert all(argument.help for argument in (*known.options, *known.positionals))
 
 
 def test_the_words_are_those_that_the_commands_take(jax):
@@ -75,9 +75,9 @@ def test_the_words_are_those_that_the_commands_take(jax):
     from sellf.audit.periods import EVERY
     from sellf.cli.study import ACTIONS
     from sellf.envs.worlds import WORLDS
-    from sellf.loggers import TRACKERS
+    from sellf.training.loggers import TRACKERS
 
-    words = completion.WORDS
+    words = completion.CHOICES
     assert words["train world"] == words["worlds world"] == tuple(WORLDS)
     assert set(words["train algorithm"]) == set(ALGORITHMS)
     assert words["train --log"] == tuple(TRACKERS)
@@ -88,7 +88,7 @@ def test_the_words_are_those_that_the_commands_take(jax):
         f"{name} {place.name}"
         for name, function in COMMANDS.items()
         for known in [completion._command(name, function)]
-        for place in (*known.options, *known.words)
+        for place in (*known.options, *known.positionals)
     }
     assert set(words) <= places
 

@@ -43,7 +43,7 @@ def with_python() -> list[Path]:
 @pytest.fixture
 def short_trainings(monkeypatch):
     """Cut every training of a page short; what it prints is then not compared."""
-    training = pytest.importorskip("sellf.training")
+    training = pytest.importorskip("sellf.training.loop")
     whole = training.train
 
     @functools.wraps(whole)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.envs import enem, school_model
 from sellf.envs import world as worlds
 from sellf.envs.recidivism import smoothed
+from sellf.envs.school import enem
+from sellf.envs.school import model as school_model
 from sellf.envs.tables import compas
 from sellf.envs.worlds import make_world
 

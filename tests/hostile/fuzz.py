@@ -65,9 +65,9 @@ def untrained(world: Any, folder: Path) -> Path:
     """Save an agent that knows nothing: its files are like any other's, and made at once."""
     import numpy as np
 
-    from sellf.agent import Agent
     from sellf.algorithms import catalogue, networks
     from sellf.algorithms.config import as_dict
+    from sellf.training.agent import Agent
 
     hooks, config = catalogue.resolve("sellf", {})
     chance = np.random.default_rng(0)
@@ -115,12 +115,12 @@ def use_run(folder: Path) -> Any:
     import jax
     import jax.numpy as jnp
 
-    from sellf import runs, training
     from sellf.algorithms import catalogue
     from sellf.algorithms.algorithm import Task
+    from sellf.training import loop, run_folder
 
-    run = runs.open_run(folder / "run")
-    plan = training.Plan(**run.plan)
+    run = run_folder.open_run(folder / "run")
+    plan = loop.Plan(**run.plan)
     sizes = (plan.world.population, plan.world.window, plan.config["rollout"])
     if max(sizes) > 5000 or plan.iterations > 100 or plan.algorithm != "ppo":
         return "another training"
@@ -128,11 +128,11 @@ def use_run(folder: Path) -> Any:
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
     task = Task(plan.world, plan.notion, plan.iterations)
     state = jax.eval_shape(
-        lambda key: training.trainer.init(hooks, task, config, key), jax.random.key(plan.seed)
+        lambda key: loop.trainer.init(hooks, task, config, key), jax.random.key(plan.seed)
     )
     like = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
     restored, rows = run.restore(like)
-    leaves = [runs._raw(leaf).tobytes() for leaf in jax.tree.leaves(restored)]
+    leaves = [run_folder._raw(leaf).tobytes() for leaf in jax.tree.leaves(restored)]
     return leaves, rows, plan.config, plan.seed, plan.steps
 
 

@@ -21,14 +21,14 @@ pytest.importorskip("jax")
 
 @pytest.fixture(scope="module")
 def deeds(folder):
-    from sellf.report.deeds import from_folders
+    from sellf.report.run_data import from_folders
 
     return from_folders([folder])
 
 
 def test_one_program_deploys_all_algorithms_as_each_would_be_alone(folder, deeds):
     import sellf
-    from sellf.evaluation import evaluate, evaluate_all
+    from sellf.training.evaluation import evaluate, evaluate_all
 
     agents = [sellf.load(folder / name) for name in ("ppo-0", "sellf-0")]
     for agent, found in zip(agents, evaluate_all(agents, 2, seed=5), strict=True):
@@ -104,7 +104,7 @@ def test_the_policys_picture_is_the_policy(folder, deeds):
 
 def test_people_of_a_world_without_a_score_are_told_apart_by_their_chances(jax):
     from sellf.envs.worlds import make_world
-    from sellf.report.deeds import classes_of, policy_picture
+    from sellf.report.run_data import classes_of, policy_picture
 
     world = make_world("recidivism")
     axis, names, _ = classes_of(world)
@@ -177,7 +177,7 @@ def test_names_of_groups_and_folders_are_text(deeds):
 
 
 def test_runs_that_differ_in_settings_are_told_apart(deeds):
-    from sellf.report.kinds import kinds_of
+    from sellf.report.configurations import kinds_of
 
     sellf = [deed for deed in deeds if deed.algorithm == "sellf"]
     other = [replace(d, settings=d.settings | {"beta_renyi": 0.5}) for d in sellf]

@@ -12,12 +12,12 @@ pytest.importorskip("matplotlib")
 from matplotlib.image import imread
 
 from sellf.errors import InputError
-from sellf.studies import figures
-from sellf.studies.pictures import choose, learning, outcome, style, worlds
+from sellf.studies import figures, spec
+from sellf.studies.plots import choose, learning, outcome, style, worlds
 from sellf.studies.provenance import QUICK
 from sellf.studies.records import Results
 
-OF_RUNS = [name for name in figures.NAMES if name != "worlds"]
+OF_RUNS = [name for name in spec.FIGURES if name != "worlds"]
 
 
 def texts(figure):

@@ -25,7 +25,7 @@ def lines(path):
 
 def shown(study):
     out = io.StringIO()
-    Console(width=200, file=out).print(tables.show(study))
+    Console(width=200, file=out).print(tables.to_rich(study))
     return out.getvalue()
 
 

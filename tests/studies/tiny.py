@@ -7,9 +7,10 @@ from hashlib import sha256
 import numpy as np
 
 from sellf import files
-from sellf.evaluation import Evaluation
-from sellf.studies import engines, plan, spec, store
-from sellf.studies.engines import Job, Outcome
+from sellf.studies import plan, spec, store
+from sellf.studies.engines import base
+from sellf.studies.engines.base import Job, Outcome
+from sellf.training.evaluation import Evaluation
 
 TEXT = """
 name = "tiny"
@@ -65,7 +66,7 @@ class FakeEngine:
     """Does jobs at once; `outcome` may say otherwise."""
 
     workers = 1
-    claim = staticmethod(engines.anything)
+    claim = staticmethod(base.anything)
 
     def __init__(self, outcome=lambda job: Outcome(job, folder(job.run))):
         self.outcome, self.jobs, self.did, self.closed = outcome, deque[Job](), [], False

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
-from sellf import __version__, stopping
+from sellf import interrupts
+from sellf._version import __version__
 from sellf.errors import InputError
 
 
@@ -15,12 +16,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         print(f"sellf {__version__}")
         return 0
-    with stopping.listening():
+    with interrupts.listening():
         try:
             return _run(arguments or ["--help"])
         except Exception:
             # A library that was interrupted while it was imported may call it something else.
-            if stopping.asked():
+            if interrupts.requested():
                 return 130
             raise
 
@@ -35,7 +36,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         from sellf.cli.commands import run
 
-        stopping.check()
+        interrupts.check()
         run(arguments)
         sys.stdout.flush()
     except InputError as error:

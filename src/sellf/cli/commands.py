@@ -98,7 +98,7 @@ def audit(
         html: write a report to send into this file: one page that works offline.
         save: (example) keep its log in this CSV file, to try things with.
     """
-    from sellf.cli.audit import show
+    from sellf.cli.audit import run
 
     options = {
         "group": list(group),
@@ -126,7 +126,7 @@ def audit(
         "seed": seed,
         "drop_missing": drop_missing,
     }
-    show(log, options, example=example, json=json, html=html, save=save)
+    run(log, options, example=example, json=json, html=html, save=save)
 
 
 def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
@@ -135,9 +135,9 @@ def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
     Args:
         world: show this one only, with all its inputs and the whole provenance.
     """
-    from sellf.cli.worlds import show
+    from sellf.cli.worlds import print_worlds
 
-    show(world)
+    print_worlds(world)
 
 
 def train(

@@ -13,19 +13,20 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
-from sellf import files, runs, training
-from sellf.agent import Agent, load
+from sellf import files
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
 from sellf.envs.worlds import RULES, WORLDS
 from sellf.errors import InputError
-from sellf.evaluation import Evaluation
-from sellf.evaluation import evaluate as deploy
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
-from sellf.loggers import LogWarning
 from sellf.text import name as name_of
 from sellf.text import plain
+from sellf.training import loop, run_folder
+from sellf.training.agent import Agent, load
+from sellf.training.evaluation import Evaluation
+from sellf.training.evaluation import evaluate as deploy
+from sellf.training.loggers import LogWarning
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -56,10 +57,10 @@ def train(
             raise InputError(
                 f"--{name.replace('_', '-')} is no setting of {algorithm}: leave it out."
             )
-    out = out or runs.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
+    out = out or run_folder.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
     everything: dict[str, Any] = settings | given
     with _warnings_as_sentences():
-        agent = training.train(
+        agent = loop.train(
             world,
             algorithm,
             notion=cast(Notion, notion),
@@ -77,7 +78,7 @@ def train(
 def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
     """Go on with a run."""
     with _warnings_as_sentences():
-        agent = training.resume(folder, progress, log or None)
+        agent = loop.resume(folder, progress, log or None)
     _done(agent, folder)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from sellf.envs.build import Rules
 from sellf.envs.lending import lending
 from sellf.envs.recidivism import recidivism
-from sellf.envs.school import school
+from sellf.envs.school.world import school
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of

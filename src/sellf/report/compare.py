@@ -5,10 +5,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sellf.report import curves
+from sellf.report import run_charts
 from sellf.report.charts import shown
-from sellf.report.deeds import Deed
-from sellf.report.kinds import MOST_LINES, Kind, kinds_of, listed, omega_of, short
+from sellf.report.configurations import MOST_LINES, Kind, kinds_of, listed, omega_of, short
 from sellf.report.page import (
     Block,
     Callout,
@@ -17,10 +16,11 @@ from sellf.report.page import (
     Grid,
     Heading,
     Page,
+    Paragraph,
     Section,
-    Words,
     render,
 )
+from sellf.report.run_data import Deed
 
 MOST_COMMANDS = 30
 """Commands that a report names to train its runs again."""
@@ -33,16 +33,16 @@ def report(deeds: Sequence[Deed], command: str) -> str:
 
 def page(deeds: Sequence[Deed], command: str) -> Page:
     """Return the report of runs."""
-    places = list(dict.fromkeys(deed.place for deed in deeds))
+    tasks = list(dict.fromkeys(deed.task for deed in deeds))
     sections: list[Section] = []
     sentences = []
     tiles: list[tuple[str, str, str]] = []
-    for place in places:
-        here = [deed for deed in deeds if deed.place == place]
+    for task in tasks:
+        here = [deed for deed in deeds if deed.task == task]
         kinds = kinds_of(here)
-        title = "" if len(places) == 1 else f" ({place[0]}, {place[1]}{_unusual(here[0])})"
+        title = "" if len(tasks) == 1 else f" ({task[0]}, {task[1]}{_unusual(here[0])})"
         sentences.append(answer(kinds))
-        tiles = _tiles(kinds) if len(places) == 1 else []
+        tiles = _tiles(kinds) if len(tasks) == 1 else []
         sections += [
             Section(f"{section.title}{title}", section.blocks) for section in parts_of(kinds)
         ]
@@ -60,9 +60,9 @@ def page(deeds: Sequence[Deed], command: str) -> Page:
     return Page(
         title="Comparison of runs" if several else "A run",
         kicker=_kicker(deeds),
-        answer=sentences[0][0] if len(places) == 1 else f"{len(places)} comparisons.",
+        answer=sentences[0][0] if len(tasks) == 1 else f"{len(tasks)} comparisons.",
         lead=[
-            *(sentences[0][1:] if len(places) == 1 else [" ".join(some) for some in sentences]),
+            *(sentences[0][1:] if len(tasks) == 1 else [" ".join(some) for some in sentences]),
             _explain(deeds),
         ],
         tiles=tiles,
@@ -76,21 +76,25 @@ def parts_of(kinds: Sequence[Kind]) -> list[Section]:
     done = [kind for kind in kinds if kind.done]
     sections = []
     if done:
-        few = curves.few_of(done)
+        few = run_charts.few_of(done)
         sections += [
-            Section("The picture", [*curves.over_deployment(few, done), *curves.views(few)]),
+            Section(
+                "The picture", [*run_charts.over_deployment(few, done), *run_charts.views(few)]
+            ),
             Section("The numbers", [summary(done)]),
-            Section("Acceptance and qualification of each group", curves.groups(few)),
+            Section("Acceptance and qualification of each group", run_charts.groups(few)),
         ]
         policies = [kind for kind in few if all(deed.policy for deed in kind.done)]
         if policies:
-            sections.append(Section("Who is accepted", curves.policies(policies)))
-    learned = curves.few_of([kind for kind in kinds if kind.learned])
+            sections.append(Section("Who is accepted", run_charts.policies(policies)))
+    learned = run_charts.few_of([kind for kind in kinds if kind.learned])
     if learned:
-        sections.append(Section("Learning", curves.learning(learned)))
-        bounded = [kind for kind in learned if curves.bounded(kind)]
+        sections.append(Section("Learning", run_charts.learning(learned)))
+        bounded = [kind for kind in learned if run_charts.bounded(kind)]
         if bounded:
-            sections.append(Section("What the theory's bound is made of", curves.bound(bounded)))
+            sections.append(
+                Section("What the theory's bound is made of", run_charts.bound(bounded))
+            )
     return sections
 
 
@@ -234,7 +238,7 @@ def _assumed(deeds: Sequence[Deed]) -> Section:
     return Section(
         "What was assumed",
         [
-            Words(
+            Paragraph(
                 f"All of this happens in a simulated world ({worlds}), whose hidden outcomes are "
                 "known to this report and not to the algorithms that may not see them. Seeds "
                 "differ: a difference between algorithms that is not larger than the bands may be "
@@ -276,11 +280,11 @@ def _training(deed: Deed) -> str:
 
     usual = as_dict(catalogue.find(deed.algorithm).config())
     changed = {k: v for k, v in deed.settings.items() if usual.get(k) != v} | deed.world_settings
-    words = ["sellf", "train", deed.world, deed.algorithm, "--notion", deed.notion]
-    words += ["--steps", str(deed.steps), "--seed", str(deed.seed), "--out", deed.name]
+    arguments = ["sellf", "train", deed.world, deed.algorithm, "--notion", deed.notion]
+    arguments += ["--steps", str(deed.steps), "--seed", str(deed.seed), "--out", deed.name]
     if changed:
-        words += ["--set", *(f"{name}={short(value)}" for name, value in changed.items())]
-    return shlex.join(words)
+        arguments += ["--set", *(f"{name}={short(value)}" for name, value in changed.items())]
+    return shlex.join(arguments)
 
 
 def _unusual(deed: Deed) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sellf import __version__
+from sellf._version import __version__
 from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, shown
 
 MOST_ROWS = 40
@@ -49,7 +49,7 @@ class Grid:
         return [
             [
                 {
-                    "text": said(value),
+                    "text": formatted(value),
                     "numeric": is_number,
                     "value": _sortable(value) if is_number else None,
                     "best": (i, name) in self.best,
@@ -61,11 +61,11 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
-    kind = "words"
+    kind = "paragraph"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Pair:
     kind = "pair"
 
 
-Block = Grid | Words | Heading | Items | Facts | Code | Callout | Pair | Chart
+Block = Grid | Paragraph | Heading | Items | Facts | Code | Callout | Pair | Chart
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def in_script(content: Any) -> str:
     return text
 
 
-def said(value: Any) -> str:
+def formatted(value: Any) -> str:
     """Return a value as it stands in a table."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return NOTHING
@@ -206,14 +206,11 @@ def said(value: Any) -> str:
 @cache
 def asset(name: str) -> str:
     """Return a file that pages are made of."""
-    return (files("sellf.report") / "assets" / name).read_text(encoding="utf-8")
+    return (files(__package__ or "") / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache
 def _template() -> Any:
-    from sellf.report import check
-
-    check()
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=False)
@@ -242,8 +239,8 @@ def _prepared(block: Block, charts: list[dict[str, Any]], most: int) -> Any:
 
     if isinstance(block, Plot):
         block = block.thinner(most)
-    place = len(charts)
-    identity = f"chart-{place}"
+    index = len(charts)
+    identity = f"chart-{index}"
     content = asdict(block) | {"kind": block.kind}
     still, first = block, []
     if isinstance(block, Rows | Shares):
@@ -260,7 +257,7 @@ def _prepared(block: Block, charts: list[dict[str, Any]], most: int) -> Any:
     return {
         "kind": "figure",
         "identity": identity,
-        "place": place,
+        "index": index,
         "title": block.title,
         "text": block.text + more,
         "legend": legend.entries(block),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sellf.audit.origin import versions
-from sellf.report import curves
+from sellf.report import run_charts
 from sellf.report.charts import Plot, Reference, Series, number, numbers, shown
 from sellf.report.compare import answer, best_in, settings_of, summary
-from sellf.report.deeds import Deed, from_record
-from sellf.report.kinds import Kind, kinds_of, omega_of, short
-from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Section, Words, render
+from sellf.report.configurations import Kind, kinds_of, omega_of, short
+from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Paragraph, Section, render
+from sellf.report.run_data import Deed, from_record
 from sellf.studies import provenance
 from sellf.studies.summary import names, pareto, records_of
 
@@ -29,9 +29,9 @@ def report(results: "Results", command: str = "") -> str:
 def page(results: "Results", command: str = "") -> Page:
     """Return the report of a study; `command` is what was typed for it."""
     cells = [cell for cell in results.cells if cell.final or cell.grid]
-    places = list(dict.fromkeys((cell.world, cell.notion) for cell in cells))
-    by_place = {
-        place: [cell for cell in cells if (cell.world, cell.notion) == place] for place in places
+    tasks = list(dict.fromkeys((cell.world, cell.notion) for cell in cells))
+    by_task = {
+        task: [cell for cell in cells if (cell.world, cell.notion) == task] for task in tasks
     }
     callouts = []
     if results.quick:
@@ -45,24 +45,24 @@ def page(results: "Results", command: str = "") -> Page:
     if waiting:
         missing = [f"{cell.algorithm} on {cell.world}, {cell.notion}" for cell in waiting]
         callouts.append(Callout("Not finished", list(dict.fromkeys(missing))))
-    sentences = [answer(_kinds(by_place[place])) for place in places if _kinds(by_place[place])]
+    sentences = [answer(_kinds(by_task[task])) for task in tasks if _kinds(by_task[task])]
     records = records_of(cells)
     several = len(sentences) > 1
     return Page(
         title=f"Study: {shown(results.study)}",
         kicker=f"Study: {shown(results.study)}" + (", a first look only" if results.quick else ""),
-        answer=_together(by_place)
+        answer=_together(by_task)
         if several
         else (sentences[0][0] if sentences else "Nothing is finished yet."),
         lead=[" ".join(some[0 if several else 1 :]) for some in sentences[:3]],
         tiles=_tiles(results, records),
         callouts=callouts,
         sections=[
-            *([Section("The picture", [_trade_off(here) for here in by_place.values()])]),
+            *([Section("The picture", [_trade_off(here) for here in by_task.values()])]),
             Section("The numbers", [_table(cells, n) for n in _notions(cells)] or [_nothing()]),
-            *([Section(_which(by_place), [_selected(cells)])] if cells else []),
-            *(_detail(place, here) for place, here in by_place.items() if _kinds(here)),
-            _assumed(selected=not any(map(_repeats, by_place.values()))),
+            *([Section(_which(by_task), [_selected(cells)])] if cells else []),
+            *(_detail(task, here) for task, here in by_task.items() if _kinds(here)),
+            _assumed(selected=not any(map(_repeats, by_task.values()))),
             _again(results, records, command),
         ],
     )
@@ -74,22 +74,22 @@ def _kinds(cells: Sequence["Cell"]) -> list[Kind]:
     return [Kind(name, list(map(from_record, c.final))) for name, c in named if c.final]
 
 
-def _which(by_place: dict[tuple[str, str], list["Cell"]]) -> str:
-    return "What was run" if any(map(_repeats, by_place.values())) else "What was selected"
+def _which(by_task: dict[tuple[str, str], list["Cell"]]) -> str:
+    return "What was run" if any(map(_repeats, by_task.values())) else "What was selected"
 
 
 def _notions(cells: Sequence["Cell"]) -> list[str]:
     return list(dict.fromkeys(cell.notion for cell in cells))
 
 
-def _nothing() -> Words:
-    return Words("Nothing is finished yet.")
+def _nothing() -> Paragraph:
+    return Paragraph("Nothing is finished yet.")
 
 
-def _together(by_place: dict[tuple[str, str], list["Cell"]]) -> str:
+def _together(by_task: dict[tuple[str, str], list["Cell"]]) -> str:
     """Say how often each algorithm is the fairest, over worlds and notions."""
     wins: dict[str, int] = {}
-    for cells in by_place.values():
+    for cells in by_task.values():
         kinds = _kinds(cells)
         if kinds:
             fairest = min(kinds, key=lambda kind: kind.mean("true")).name
@@ -97,7 +97,7 @@ def _together(by_place: dict[tuple[str, str], list["Cell"]]) -> str:
     first, *others = sorted(wins.items(), key=lambda item: -item[1])
     more = f" ({', '.join(f'{name} in {n}' for name, n in others)})" if others else ""
     return (
-        f"Over {len(by_place)} combinations of world and notion, {first[0]} has the smallest true "
+        f"Over {len(by_task)} combinations of world and notion, {first[0]} has the smallest true "
         f"disparity in {first[1]}{more}."
     )
 
@@ -125,7 +125,7 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
     gaps: list[float] = []
     rewards: list[float] = []
     called = names(cells)
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         # Where nothing is selected, everything that was tried is there with all its seeds.
         if cell.grid and not _repeats(cells):
             points = [_point(record) for record in cell.grid]
@@ -137,11 +137,11 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
                     points=True,
                     small=True,
                     labels=[_settings(cell, record) for record in cell.grid],
-                    place=place,
-                    style=place,
+                    colour=index,
+                    style=index,
                 )
             )
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         if cell.final:
             kind = _kinds([cell])[0]
             gap, reward = kind.mean("true"), kind.mean("reward")
@@ -150,7 +150,7 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
             dx, dy = kind.spread("true"), kind.spread("reward")
             series.append(
                 Series(
-                    called[place],
+                    called[index],
                     [number(gap)],
                     [number(reward)],
                     [number(reward - dy)],
@@ -158,15 +158,15 @@ def _trade_off(cells: Sequence["Cell"]) -> Plot:
                     [number(gap - dx)],
                     [number(gap + dx)],
                     points=True,
-                    labels=[f"{called[place]}, {len(cell.final)} seeds"],
-                    place=place,
-                    style=place,
+                    labels=[f"{called[index]}, {len(cell.final)} seeds"],
+                    colour=index,
+                    style=index,
                 )
             )
     front = pareto(gaps, rewards)
     if front:
         line = ([gaps[i] for i in front], [rewards[i] for i in front])
-        series.append(Series("Pareto front", numbers(line[0]), numbers(line[1]), place=7, style=1))
+        series.append(Series("Pareto front", numbers(line[0]), numbers(line[1]), colour=7, style=1))
     final = [name for name, cell in zip(called, cells, strict=True) if cell.final]
     best = ", ".join(final[i] for i in front)
     omega = omega_of(_kinds(cells) or [Kind("", [from_record(r) for c in cells for r in c.grid])])
@@ -237,14 +237,14 @@ def _selected(cells: Sequence["Cell"]) -> Grid:
     )
 
 
-def _detail(place: tuple[str, str], cells: Sequence["Cell"]) -> Section:
+def _detail(task: tuple[str, str], cells: Sequence["Cell"]) -> Section:
     kinds = _kinds(cells)
     blocks: list[Block] = [
-        *curves.over_deployment(kinds, kinds),
-        *curves.views(kinds),
+        *run_charts.over_deployment(kinds, kinds),
+        *run_charts.views(kinds),
         summary(kinds),
     ]
-    return Section(f"{shown(place[0])}, {place[1]}, over deployment", blocks)
+    return Section(f"{shown(task[0])}, {task[1]}, over deployment", blocks)
 
 
 def _repeats(cells: Sequence["Cell"]) -> bool:
@@ -261,7 +261,7 @@ def _assumed(selected: bool) -> Section:
     return Section(
         "What was assumed",
         [
-            Words(
+            Paragraph(
                 "All of this happens in simulated worlds, whose hidden outcomes are known to this "
                 f"report and not to the algorithms that may not see them. {how}"
             )
@@ -282,7 +282,7 @@ def _again(results: "Results", records: Sequence["Record"], command: str) -> Sec
     blocks: list[Block] = [Code(typed), Facts(facts)]
     deeds: list[Deed] = [from_record(cell.final[0]) for cell in results.cells if cell.final]
     if deeds:
-        first = [deed for deed in deeds if deed.place == deeds[0].place]
+        first = [deed for deed in deeds if deed.task == deeds[0].task]
         blocks.append(settings_of([deed for kind in kinds_of(first) for deed in kind.deeds]))
     return Section("How to get this again", blocks)
 

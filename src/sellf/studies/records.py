@@ -8,7 +8,7 @@ import numpy as np
 from sellf.fairness import Notion
 
 if TYPE_CHECKING:
-    from sellf.evaluation import Evaluation
+    from sellf.training.evaluation import Evaluation
 
 
 @dataclass(frozen=True)

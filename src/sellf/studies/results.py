@@ -11,15 +11,15 @@ from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
 
 
-def results(study: Study, store: Store, say: Callable[[str], None] | None = None) -> Results:
+def results(study: Study, store: Store, notify: Callable[[str], None] | None = None) -> Results:
     """Return every cell with the runs it has; damaged runs are told of and left out.
 
     Args:
         study: from `spec.load`, shrunk or not.
         store: from `store.open_store`.
-        say: what to do with a sentence about a damaged run; it is written to standard error.
+        notify: what to do with a sentence about a damaged run; it is written to standard error.
     """
-    reader = Reader(store, say or _to_stderr)
+    reader = Reader(store, notify or _to_stderr)
     cells = [cell for group in plan.groups(study) for cell in _cells(study, group, reader)]
     return Results(study.name, study.quick, cells, study.source)
 
@@ -27,14 +27,14 @@ def results(study: Study, store: Store, say: Callable[[str], None] | None = None
 class Reader:
     """Reads runs from a store, each once."""
 
-    def __init__(self, store: Store, say: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, notify: Callable[[str], None]) -> None:
         """Look which runs there are.
 
         Args:
             store: where they are.
-            say: what to do with a sentence about a damaged run.
+            notify: what to do with a sentence about a damaged run.
         """
-        self.store, self.say = store, say
+        self.store, self.notify = store, notify
         self.done = store.done()
         self.failed = store.failed()
         self.damaged: set[str] = set()
@@ -48,7 +48,7 @@ class Reader:
             return self.store.read(name)
         except DamagedError as error:
             self.damaged.add(name)
-            self.say(f"{error} It is left out here, and `sellf study run` does it again.")
+            self.notify(f"{error} It is left out here, and `sellf study run` does it again.")
             return None
 
     def diverged(self, name: str) -> bool:

@@ -26,9 +26,10 @@ from typing import Any
 
 import numpy as np
 
-from sellf import __version__, files, leftovers
+from sellf import files, leftovers
+from sellf._version import __version__
 from sellf.errors import InputError
-from sellf.studies import active
+from sellf.studies import heartbeat
 from sellf.studies.plan import FORMAT, key
 from sellf.studies.records import Record, RunSpec
 
@@ -164,8 +165,8 @@ class Store:
             return None
         return why if right else None
 
-    def forgive(self, name: str) -> None:
-        """Forget that a run failed."""
+    def clear_failure(self, name: str) -> None:
+        """Remove the record of a failure."""
         (self.folder / "failed" / f"{name}.json").unlink(missing_ok=True)
 
 
@@ -178,7 +179,7 @@ def open_store(
     done one at a time (`alone`), to be timed, are kept beside: done with others around them they
     would be the same in everything but their seconds.
     """
-    path = place(folder, alone=alone)
+    path = location(folder, alone=alone)
     mark = path / "store.json"
     if not mark.is_file():
         # Another process may be about to make it.
@@ -204,7 +205,7 @@ def open_store(
     return Store(path)
 
 
-def place(folder: str | Path | None = None, *, alone: bool = False) -> Path:
+def location(folder: str | Path | None = None, *, alone: bool = False) -> Path:
     """Return which folder a store is: as `open_store` takes it."""
     path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
     if not alone:
@@ -232,7 +233,7 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
             damaged.append(str(error))
             continue
         into.put(name, sealed(contents))
-        into.forgive(name)
+        into.clear_failure(name)
     return len(there - here) - len(damaged), len(there & here), damaged
 
 
@@ -264,7 +265,7 @@ def unflat(
     arrays: dict[str, np.ndarray], run: RunSpec, groups: list[str]
 ) -> tuple[dict[str, np.ndarray], Any]:
     """Return metrics and evaluation from what `flat` made of them."""
-    from sellf.evaluation import Evaluation
+    from sellf.training.evaluation import Evaluation
 
     def part(name: str) -> dict[str, np.ndarray]:
         start = f"{name}."
@@ -364,7 +365,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 def _sweep(store: Path) -> None:
     """Remove what processes that were killed left behind."""
-    active.sweep(store)
+    heartbeat.sweep(store)
     for folder in (store, *(store / part for part in PARTS - {"runs"})):
         leftovers.sweep(folder)
     for name in _names(store / "tmp"):

@@ -72,7 +72,7 @@ class Group(NamedTuple):
 class Row:
     """What one cell of a study came to."""
 
-    place: str
+    task: str
     """World and notion, in words."""
     cell: Cell
     disparity: Estimate
@@ -105,7 +105,7 @@ class Row:
              max(self.published.disparity_std, ROUNDED), 3),
             ("reward", self.reward, self.published.reward, self.published.reward_std, 1),
         ]  # fmt: skip
-        name = f"{self.place}, {self.cell.algorithm}"
+        name = f"{self.task}, {self.cell.algorithm}"
         return [
             _differs(name, what, ours, theirs, spread, digits)
             for what, ours, theirs, spread, digits in pairs
@@ -114,12 +114,12 @@ class Row:
 
 
 def rows(results: Results) -> list[Row]:
-    """Return a row for every cell that has been trained, places together, in the study's order."""
+    """Return a row for every cell that has been trained, tasks together, in the study's order."""
     done = [cell for cell in results.cells if cell.final]
-    often = Counter((place(cell), cell.algorithm) for cell in done)
+    often = Counter((task_name(cell), cell.algorithm) for cell in done)
     found = []
-    for where in dict.fromkeys(map(place, done)):
-        cells = [cell for cell in done if place(cell) == where]
+    for where in dict.fromkeys(map(task_name, done)):
+        cells = [cell for cell in done if task_name(cell) == where]
         gaps = [_figure(cell, "true") for cell in cells]
         rewards = [estimate([r.evaluation.rewards for r in cell.final]) for cell in cells]
         least = min(round(gap.mean, 3) for gap in gaps)
@@ -131,7 +131,7 @@ def rows(results: Results) -> list[Row]:
             alike = often[where, cell.algorithm] == 1 and spec.world_settings.keys() <= SAME_WORLD
             found.append(
                 Row(
-                    place=where,
+                    task=where,
                     cell=cell,
                     disparity=gap,
                     exact=_figure(cell, "exact"),
@@ -150,15 +150,15 @@ def rows(results: Results) -> list[Row]:
     return found
 
 
-def place(cell: Cell) -> str:
+def task_name(cell: Cell) -> str:
     """Return world and notion in words, with what was changed in the world."""
     records = cell.final or cell.grid
     changed = records[0].spec.world_settings if records else {}
-    world = f"{cell.world} ({say(changed)})" if changed else cell.world
+    world = f"{cell.world} ({format_settings(changed)})" if changed else cell.world
     return f"{world}, {cell.notion}"
 
 
-def say(settings: dict[str, Any]) -> str:
+def format_settings(settings: dict[str, Any]) -> str:
     """Return settings in words."""
     return ", ".join(f"{name} {_value(value)}" for name, value in settings.items())
 
@@ -170,10 +170,10 @@ def records_of(cells: list[Cell]) -> list[Record]:
 
 
 def varied(cells: list[Cell]) -> list[str]:
-    """Return the settings that differ between the runs of an algorithm in a place."""
+    """Return the settings that differ between the runs of an algorithm on a task."""
     names: dict[str, None] = {}
-    for key in dict.fromkeys((place(cell), cell.algorithm) for cell in cells):
-        runs = records_of([cell for cell in cells if (place(cell), cell.algorithm) == key])
+    for key in dict.fromkeys((task_name(cell), cell.algorithm) for cell in cells):
+        runs = records_of([cell for cell in cells if (task_name(cell), cell.algorithm) == key])
         for name in runs[0].spec.settings if runs else ():
             if len({repr(run.spec.settings.get(name)) for run in runs}) > 1:
                 names[name] = None
@@ -193,12 +193,12 @@ def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
 
 
 def names(cells: Sequence[Cell]) -> list[str]:
-    """Return what to call cells of one place: the algorithm, with what tells it from itself."""
+    """Return what to call cells of one task: the algorithm, with what tells it from itself."""
     often = Counter(cell.algorithm for cell in cells)
     return [
         cell.algorithm
         if often[cell.algorithm] == 1
-        else f"{cell.algorithm} ({say(cell.chosen) or 'as it is'})"
+        else f"{cell.algorithm} ({format_settings(cell.chosen) or 'as it is'})"
         for cell in cells
     ]
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from sellf.studies import plan
-from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, anything, frames
+from sellf.studies.engines import frames
+from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anything
 
 WORKER = "sellf.studies.engines.worker"
 TAIL = 400

@@ -8,8 +8,8 @@ from sellf.studies.records import RunSpec
 def attempt(run: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Do a run; return its files, or why there are none."""
     from sellf.errors import InputError
-    from sellf.studies.work import perform
-    from sellf.training import DivergedError
+    from sellf.studies.execute import perform
+    from sellf.training.loop import DivergedError
 
     try:
         return {}, perform(RunSpec(**run))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sellf import files, metrics
+from sellf import files
 from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
@@ -20,6 +20,7 @@ from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import one_of
+from sellf.training import metrics
 
 FORMAT = 1
 """Of saved agents and runs; one more whenever older ones can no longer be read."""
@@ -67,7 +68,7 @@ class Agent:
 
     def plot(self) -> Any:
         """Draw how the training went: reward, disparity, acceptance and what it cost."""
-        from sellf.curves import draw
+        from sellf.training.plots import draw
 
         return draw(self)
 

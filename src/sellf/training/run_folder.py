@@ -12,13 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import __version__, files, leftovers, locks, metrics
-from sellf.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
+from sellf import files, leftovers, locks
+from sellf._version import __version__
 from sellf.errors import InputError
 from sellf.fairness.checks import number, seed
+from sellf.training import metrics
+from sellf.training.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
 
 if TYPE_CHECKING:
-    from sellf.training import Plan
+    from sellf.training.loop import Plan
 
 CHECKPOINT_EVERY = 25
 """Iterations between checkpoints."""

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf.studies.pictures import style
-from sellf.studies.pictures.choose import by_setting, seeds_of
-from sellf.studies.pictures.learning import bars
+from sellf.studies.plots import style
+from sellf.studies.plots.choose import by_setting, seeds_of
+from sellf.studies.plots.learning import bars
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.summary import estimate, pareto, place, say, times, varied
+from sellf.studies.summary import estimate, format_settings, pareto, task_name, times, varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
     _mark_omega(gap.axhline, done)
     gap.set_ylim(bottom=0)
     style.legend(figure, gap)
-    note = f"{place(done[0])}; bands: standard deviation over deployments and seeds"
+    note = f"{task_name(done[0])}; bands: standard deviation over deployments and seeds"
     return style.finish(figure, results, done, note)
 
 
@@ -60,7 +60,7 @@ def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
     for axes in (reward, gap):
         axes.set_xlabel("beta_1, the weight of the disparity penalty")
     gap.legend(fontsize=9)
-    note = f"{algorithm}, {place(cells[0])}; {seeds_of(groups)}"
+    note = f"{algorithm}, {task_name(cells[0])}; {seeds_of(groups)}"
     return style.finish(figure, results, cells, note)
 
 
@@ -104,8 +104,8 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", fontsize=9)
     note = (
-        f"{place(done[0])}; hollow: every configuration, one seed; filled: the selected, with 95 % "
-        "intervals over seeds (cut off at the frame)"
+        f"{task_name(done[0])}; hollow: every configuration, one seed; filled: the selected, with "
+        "95 % intervals over seeds (cut off at the frame)"
     )
     return style.finish(figure, results, done, note)
 
@@ -184,5 +184,5 @@ def _looks(cells: list[Cell]) -> list[tuple[str, style.Look]]:
             continue
         names = varied(alike)
         own = {key: value for key, value in cell.chosen.items() if key in names}
-        found.append((f"{cell.algorithm}, {say(own)}", next(shades)))
+        found.append((f"{cell.algorithm}, {format_settings(own)}", next(shades)))
     return found

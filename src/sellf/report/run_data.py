@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf import files, metrics
+from sellf import files
 from sellf.errors import InputError
+from sellf.training import metrics
 
 if TYPE_CHECKING:
     from sellf.envs.world import World
-    from sellf.evaluation import Evaluation
     from sellf.studies.records import Record
+    from sellf.training.evaluation import Evaluation
 
 DEPLOYMENTS = 10
 """To how many new populations an agent is deployed ..."""
@@ -58,7 +59,7 @@ class Deed:
     """SHA-256 of the agent's parameters."""
 
     @property
-    def place(self) -> tuple[str, ...]:
+    def task(self) -> tuple[str, ...]:
         """Where it may be compared with others."""
         return (self.world, self.notion, json.dumps(self.world_settings, sort_keys=True))
 
@@ -69,17 +70,19 @@ class Deed:
         return None if value is None else float(value)
 
 
-def from_folders(paths: Sequence[Path], say: Callable[[str], None] = lambda _: None) -> list[Deed]:
+def from_folders(
+    paths: Sequence[Path], notify: Callable[[str], None] = lambda _: None
+) -> list[Deed]:
     """Read runs from their folders, and deploy their agents.
 
     Args:
         paths: the folders of runs, or of several runs each.
-        say: is told what takes long.
+        notify: is told what takes long.
     """
     folders = [run for path in paths for run in runs_in(path)]
     configs = [_config(folder) for folder in folders]
     done = [(folder / "agent.safetensors").is_file() for folder in folders]
-    evaluations, policies = _deploy([f for f, ok in zip(folders, done, strict=True) if ok], say)
+    evaluations, policies = _deploy([f for f, ok in zip(folders, done, strict=True) if ok], notify)
     found = iter(zip(evaluations, policies, strict=True))
     deeds = []
     for folder, config, ok in zip(folders, configs, done, strict=True):
@@ -184,30 +187,30 @@ def policy_picture(world: "World", accept: np.ndarray) -> Policy:
 
 
 def _deploy(
-    folders: list[Path], say: Callable[[str], None]
+    folders: list[Path], notify: Callable[[str], None]
 ) -> tuple[list["Evaluation"], list[Policy]]:
     if not folders:
         return [], []
-    from sellf.agent import load
-    from sellf.evaluation import evaluate_all
+    from sellf.training.agent import load
+    from sellf.training.evaluation import evaluate_all
 
     agents = [load(folder) for folder in folders]
     deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // len(agents)))
     many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
-    say(f"{many} will be deployed to {deployments} new populations.")
+    notify(f"{many} will be deployed to {deployments} new populations.")
     policies = [policy_picture(agent.world, agent.by_profile()[0]) for agent in agents]
     return evaluate_all(agents, deployments), policies
 
 
 def _config(folder: Path) -> dict[str, Any]:
-    from sellf.agent import FORMAT, NEEDED
+    from sellf.training.agent import FORMAT, NEEDED
 
     return files.read_json(folder / "config.json", FORMAT, NEEDED)
 
 
 def _versions(config: dict[str, Any]) -> str:
     named = {"sellf": "sellf", "python": "Python", "jax": "JAX"}
-    words = [f"{label} {config[key]}" for key, label in named.items() if config.get(key)]
+    parts = [f"{label} {config[key]}" for key, label in named.items() if config.get(key)]
     if config.get("git"):
-        words.append(f"revision {str(config['git'])[:12]}")
-    return ", ".join(words)
+        parts.append(f"revision {str(config['git'])[:12]}")
+    return ", ".join(parts)

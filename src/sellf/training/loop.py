@@ -11,8 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf import loggers, runs
-from sellf.agent import Agent
 from sellf.algorithms import catalogue, trainer
 from sellf.algorithms.algorithm import Algorithm, Task
 from sellf.algorithms.config import PPO, as_dict
@@ -24,8 +22,12 @@ from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import number, one_of, whole
 from sellf.fairness.checks import seed as check_seed
-from sellf.loggers import Choice, Log
-from sellf.progress import Interrupt, Progress
+from sellf.interrupts import DeferredInterrupt
+from sellf.training import loggers, run_folder
+from sellf.training.agent import Agent
+from sellf.training.loggers import Choice, Log
+from sellf.training.progress import Progress
+from sellf.training.run_folder import Run
 
 STEPS = 500_000
 MOST_STEPS = 10**12
@@ -126,7 +128,7 @@ def train(
             "out is one run's folder: train one configuration with one seed, or save each agent."
         )
     if len(plans) == 1:
-        run = runs.create(Path(out), plans[0]) if out is not None else None
+        run = run_folder.create(Path(out), plans[0]) if out is not None else None
         agent = _run(plans[0], run, progress)
         return [agent] if seeds is not None or configs is not None else agent
     return train_batch(plans, progress=progress)
@@ -153,7 +155,7 @@ def resume(
         progress: whether to show how it goes.
         log: as for `train`; by default where the run was logged before.
     """
-    run = runs.open_run(Path(folder))
+    run = run_folder.open_run(Path(folder))
     plan = Plan(**run.plan)
     logs = loggers.chosen(plan.log if log is None else log)
     return _run(replace(plan, log=logs), run, progress)
@@ -194,7 +196,7 @@ def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
                 _check(row, i, None)
                 history[j].append({"iteration": i, **row})
                 logs[j].log(i, history[j][-1])
-            bar.show(i, rows)
+            bar.update(i, rows)
     return [
         _agent(plan, hooks, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
         for j, plan in enumerate(plans)
@@ -223,13 +225,13 @@ def _same_program(plans: list[Plan]) -> tuple[Algorithm, list[PPO]]:
     return resolved[0][0], [config for _, config in resolved]
 
 
-def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
+def _run(plan: Plan, run: Run | None, progress: bool) -> Agent:
     """Train one run, from its last checkpoint if it has one."""
-    with run.alone() if run is not None else nullcontext(), Interrupt() as interrupt:
+    with run.alone() if run is not None else nullcontext(), DeferredInterrupt() as interrupt:
         return _train(plan, run, progress, interrupt)
 
 
-def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interrupt) -> Agent:
+def _train(plan: Plan, run: Run | None, progress: bool, interrupt: DeferredInterrupt) -> Agent:
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     use_cache()
     task = Task(plan.world, plan.notion, plan.iterations)
@@ -240,7 +242,7 @@ def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interr
     if run is not None:
         state, history = run.restore(state)
     done = len(history)
-    folder = run.folder if run is not None else runs.free(Path("runs"), plan.title)
+    folder = run.folder if run is not None else run_folder.free(Path("runs"), plan.title)
     log = Log(plan, folder, history=history, kept=run is not None, shown=progress)
     with Progress(plan, progress, begun=done) as bar, log:
         for i in range(done, plan.iterations):
@@ -248,7 +250,7 @@ def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interr
             row = _plain(metrics)
             _check(row, i, run)
             history.append({"iteration": i, **row})
-            bar.show(i, [row])
+            bar.update(i, [row])
             try:
                 log.log(i, history[-1])
             except BaseException:
@@ -257,10 +259,10 @@ def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interr
                 raise
             if run is not None:
                 run.record(i, history[-1], state, last=i == plan.iterations - 1)
-            if interrupt.asked:
+            if interrupt.requested:
                 if run is not None:
                     run.save(state)
-                    bar.say(f"stopped and saved: type `sellf train --resume {run.folder}`.")
+                    bar.message(f"stopped and saved: type `sellf train --resume {run.folder}`.")
                 raise KeyboardInterrupt
         agent = _agent(plan, hooks, state, history)
         # Before logs are closed: sending the rest of them may take a while, or never end.
@@ -273,10 +275,10 @@ def _batch_logs(plans: list[Plan], shown: bool) -> list[Log]:
     """Return a log for each of the runs that are trained together."""
     first = plans[0]
     name = loggers.file_name(f"{first.world.name}-{first.algorithm}-{first.notion}")
-    folder = runs.free(Path("runs"), name)
+    folder = run_folder.free(Path("runs"), name)
     return [
-        Log(plan, folder / title, shown=shown, batch=folder.name, place=place)
-        for place, (plan, title) in enumerate(zip(plans, loggers.titles(plans), strict=True))
+        Log(plan, folder / title, shown=shown, batch=folder.name, index=index)
+        for index, (plan, title) in enumerate(zip(plans, loggers.titles(plans), strict=True))
     ]
 
 
@@ -295,7 +297,7 @@ def _agent(plan: Plan, hooks: Algorithm, state: TrainState, history: list[dict[s
     )
 
 
-def _check(row: dict[str, Any], iteration: int, run: "runs.Run | None") -> None:
+def _check(row: dict[str, Any], iteration: int, run: Run | None) -> None:
     """Stop at the first number that is none."""
     bad = [name for name, value in row.items() if not np.all(np.isfinite(value))]
     if bad:

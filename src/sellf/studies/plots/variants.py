@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sellf.studies.pictures import style
+from sellf.studies.plots import style
 from sellf.studies.records import Cell, Results
 
 if TYPE_CHECKING:

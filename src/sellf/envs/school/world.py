@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sellf.envs import enem, school_model
 from sellf.envs.build import Features, Rules, build
-from sellf.envs.enem import People
-from sellf.envs.school_law import LabelLaw, fit_law
+from sellf.envs.school import enem
+from sellf.envs.school import model as school_model
+from sellf.envs.school.enem import People
+from sellf.envs.school.law import LabelLaw, fit_law
 from sellf.envs.world import World
 
 POOL = 50_000

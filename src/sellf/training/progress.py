@@ -1,48 +1,20 @@
 """How a training shows itself: a bar in a terminal, a line now and then elsewhere."""
 
-import signal
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sellf import stopping
 from sellf.text import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from sellf.training import Plan
+    from sellf.training.loop import Plan
 
 LINES = 10
 """How many lines a training writes where there is no terminal."""
-
-
-class Interrupt:
-    """Ctrl-C as a wish: the iteration under way is finished first; a second one stops at once."""
-
-    def __init__(self) -> None:
-        """Begin with no wish."""
-        self.asked = False
-
-    def __enter__(self) -> Self:
-        # Only the main thread gets signals; elsewhere a training is stopped by whoever started it.
-        self.mine = threading.current_thread() is threading.main_thread()
-        if self.mine:
-            self.before = signal.signal(signal.SIGINT, self._ask)
-            stopping.check()
-        return self
-
-    def _ask(self, number: int, frame: object) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-        self.asked = True
-
-    def __exit__(self, *error: object) -> None:
-        if self.mine:
-            signal.signal(signal.SIGINT, self.before)
 
 
 class Progress:
@@ -84,10 +56,10 @@ class Progress:
                 self.title, total=self.total, completed=self.begun, figures="compiling"
             )
         elif self.shown:
-            self.say(f"{self.title}: {self.total} iterations, compiling")
+            self.message(f"{self.title}: {self.total} iterations, compiling")
         return self
 
-    def show(self, iteration: int, rows: list[dict[str, Any]]) -> None:
+    def update(self, iteration: int, rows: list[dict[str, Any]]) -> None:
         """Show an iteration's figures, of one run or the mean of several."""
         if not self.shown:
             return
@@ -97,9 +69,9 @@ class Progress:
         elif (iteration + 1) * LINES // self.total > iteration * LINES // self.total:
             seconds = time.monotonic() - self.since
             share = (iteration + 1) / self.total
-            self.say(f"{self.title}: {share:4.0%}, {seconds:.0f} s, {figures}")
+            self.message(f"{self.title}: {share:4.0%}, {seconds:.0f} s, {figures}")
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Write a line."""
         if self.shown:
             print(plain(text), file=sys.stderr, flush=True)

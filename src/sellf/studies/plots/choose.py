@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from sellf.studies.records import Cell, Record
-from sellf.studies.summary import interval, place, records_of
+from sellf.studies.summary import interval, records_of, task_name
 
 
-def places(cells: list[Cell]) -> dict[str, list[Cell]]:
+def by_task(cells: list[Cell]) -> dict[str, list[Cell]]:
     """Return the cells by world and notion, those with runs."""
     found: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.final or cell.grid:
-            found.setdefault(place(cell), []).append(cell)
+            found.setdefault(task_name(cell), []).append(cell)
     return found
 
 
@@ -54,6 +54,6 @@ def seeds_of(groups: dict[Any, list[Record]]) -> str:
     numbers = sorted({len(records) for records in groups.values()})
     if numbers == [1]:
         return "one seed for each value; bars: standard deviation over deployments"
-    words = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
+    count = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
     alone = ", with one seed the standard deviation over deployments" if 1 in numbers else ""
-    return f"{words} seeds for each value; bands and bars: 95 % intervals over seeds{alone}"
+    return f"{count} seeds for each value; bands and bars: 95 % intervals over seeds{alone}"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.envs.enem import GRADES, GROUPS, EnemRows, People
-from sellf.envs.school_law import LabelLaw, design_matrix, fit_law, look_up, shifted_to
-from sellf.envs.tree import (
+from sellf.envs.school.enem import GRADES, GROUPS, EnemRows, People
+from sellf.envs.school.law import LabelLaw, design_matrix, fit_law, look_up, shifted_to
+from sellf.envs.school.tree import (
     conditional_information,
     conditional_tables,
     joint_counts,

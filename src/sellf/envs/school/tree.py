@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.envs.enem import one_hot
+from sellf.envs.school.enem import one_hot
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Signs of life in a store: who is at work on it, for `sellf study status`."""
+"""Heartbeats in a store: which processes work on it, for `sellf study status`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ ALIVE = 60.0
 
 
 @dataclass(frozen=True)
-class Sign:
+class Heartbeat:
     """What a process that runs a study says of itself."""
 
     study: str
@@ -38,38 +38,38 @@ class Sign:
 
 
 def path_of(folder: Path) -> Path:
-    """Return where this process leaves its sign in a store."""
+    """Return where this process leaves its heartbeat in a store."""
     host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
     return folder / "active" / f"{host}-{os.getpid()}.json"
 
 
-def write(path: Path, sign: Sign) -> None:
-    """Leave a sign."""
-    files.write(path, json.dumps(asdict(sign)).encode())
+def write(path: Path, beat: Heartbeat) -> None:
+    """Leave a heartbeat."""
+    files.write(path, json.dumps(asdict(beat)).encode())
 
 
-def read(path: Path) -> Sign | None:
-    """Return a sign; nothing if that is not what the file holds."""
+def read(path: Path) -> Heartbeat | None:
+    """Return a heartbeat; nothing if that is not what the file holds."""
     try:
-        sign = Sign(**files.parse_json(files.read(path, files.LARGEST_TEXT)))
+        beat = Heartbeat(**files.parse_json(files.read(path, files.LARGEST_TEXT)))
     except (OSError, ValueError, TypeError):
         return None
-    kinds = {"study": str, "quick": bool, "running": list, "workers": int, "host": str, "pid": int}
-    right = all(type(getattr(sign, name)) is kind for name, kind in kinds.items())
-    right = right and isinstance(sign.time, int | float)
-    return sign if right and all(isinstance(name, str) for name in sign.running) else None
+    types = {"study": str, "quick": bool, "running": list, "workers": int, "host": str, "pid": int}
+    right = all(type(getattr(beat, name)) is expected for name, expected in types.items())
+    right = right and isinstance(beat.time, int | float)
+    return beat if right and all(isinstance(name, str) for name in beat.running) else None
 
 
-def signs(folder: Path) -> list[Sign]:
+def beats(folder: Path) -> list[Heartbeat]:
     """Return who is at work on a store."""
     found = map(read, sorted((folder / "active").glob("*.json")))
-    return [sign for sign in found if sign is not None and sign.alive]
+    return [beat for beat in found if beat is not None and beat.alive]
 
 
 def sweep(folder: Path) -> None:
-    """Remove the signs of processes that are gone, and what is no sign."""
+    """Remove the heartbeats of processes that are gone, and what is no heartbeat."""
     for path in (folder / "active").glob("*.json"):
-        sign = read(path)
-        if sign is None or not sign.alive:
+        beat = read(path)
+        if beat is None or not beat.alive:
             with suppress(OSError, InputError):
                 path.unlink(missing_ok=True)

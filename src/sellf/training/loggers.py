@@ -8,13 +8,22 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sellf import __version__, files
+from sellf import files
+from sellf._version import __version__
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
-from sellf.trackers import About, LogWarning, MLflow, Status, TensorBoard, Tracker, WeightsAndBiases
+from sellf.training.trackers import (
+    About,
+    LogWarning,
+    MLflow,
+    Status,
+    TensorBoard,
+    Tracker,
+    WeightsAndBiases,
+)
 
 if TYPE_CHECKING:
-    from sellf.training import Plan
+    from sellf.training.loop import Plan
 
 Row = dict[str, Any]
 Choice = str | Callable[[int, Row], Any]
@@ -50,7 +59,7 @@ def chosen(log: Choice | Iterable[Choice] | None) -> tuple[Choice, ...]:
 
 
 def titles(plans: Sequence["Plan"]) -> list[str]:
-    """Name runs that are trained together: by place, and by the settings in which they differ."""
+    """Name runs that are trained together: by number, and by the settings in which they differ."""
     all_settings = [{"seed": plan.seed, **plan.config} for plan in plans]
     differing = [
         name
@@ -84,7 +93,7 @@ class Log:
         kept: bool = False,
         shown: bool = False,
         batch: str | None = None,
-        place: int | None = None,
+        index: int | None = None,
     ) -> None:
         """Prepare to log a run.
 
@@ -95,10 +104,10 @@ class Log:
             kept: whether the folder is a run's, which can be gone on with.
             shown: whether trackers may write to the terminal.
             batch: what runs that are trained together are called.
-            place: which of them this is; functions find it as `row["run"]`.
+            index: which of them this is; functions find it as `row["run"]`.
         """
         self.plan, self.folder, self.history = plan, folder, list(history)
-        self.kept, self.shown, self.batch, self.place = kept, shown, batch, place
+        self.kept, self.shown, self.batch, self.index = kept, shown, batch, index
         self.functions = [choice for choice in plan.log if callable(choice)]
         self.trackers: dict[str, Tracker] = {}
 
@@ -136,8 +145,8 @@ class Log:
                 self._guarded(name, self._hand_over, tracker, iteration, row)
         for function in self.functions:
             # A copy: what a function does to its row must not reach the run's metrics.
-            place = {} if self.place is None else {"run": self.place}
-            function(iteration, place | copy.deepcopy(row))
+            number = {} if self.index is None else {"run": self.index}
+            function(iteration, number | copy.deepcopy(row))
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         stopped = kind is not None and issubclass(kind, KeyboardInterrupt)

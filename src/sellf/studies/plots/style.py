@@ -60,8 +60,8 @@ def look(algorithm: str) -> Look:
     """Return how an algorithm is drawn; one that is not known here gets a look of its own."""
     if algorithm in ALGORITHMS:
         return ALGORITHMS[algorithm]
-    place = sum(algorithm.encode())
-    return Look("#555555", DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)])
+    code = sum(algorithm.encode())
+    return Look("#555555", DASHES[code % len(DASHES)], MARKERS[code % len(MARKERS)])
 
 
 def shades(number: int) -> list[Look]:

@@ -2,23 +2,51 @@
 
 import sys
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from sellf.studies.engines import Job, Outcome
+from sellf.studies.engines.base import Job, Outcome
 from sellf.studies.records import RunSpec
 from sellf.studies.spec import Study
 from sellf.text import plain
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
-    from sellf.studies.run import Tally
+    from rich.progress import Progress as Bar
 
 EVERY = 30.0
 """Seconds between lines where there is no terminal."""
 
 
-class Show:
+@dataclass
+class Tally:
+    """How far a study is."""
+
+    wanted: dict[str, RunSpec] = field(default_factory=dict)
+    """The runs of the study that are known so far, by name."""
+    to_come: int = 0
+    """How many more selections will add."""
+    done: set[str] = field(default_factory=set)
+    fresh: int = 0
+    """How many were done just now."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Reasons, by the name of the run."""
+    diverged: set[str] = field(default_factory=set)
+    """Those of them that cannot be trained, however often they are tried."""
+    damaged: list[str] = field(default_factory=list)
+    """What was found damaged, and done again."""
+
+    @property
+    def total(self) -> int:
+        """How many runs there are, those to come too."""
+        return len(self.wanted) + self.to_come
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left that could be done."""
+        return len(self.done) + len(self.diverged) == self.total
+
+
+class Progress:
     """Shows a study's progress; used as a context manager."""
 
     def __init__(self, study: Study, shown: bool = True) -> None:
@@ -31,7 +59,7 @@ class Show:
         self.title = study.name + (" (quick)" if study.quick else "")
         self.shown = shown
         self.terminal = shown and sys.stderr.isatty()
-        self.bar: Progress | None = None
+        self.bar: Bar | None = None
         self.task: Any = None
         self.last = 0.0
         self.since = time.monotonic()
@@ -39,9 +67,10 @@ class Show:
     def __enter__(self) -> Self:
         if self.terminal:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+            from rich.progress import Progress as Bar
 
-            bar = self.bar = Progress(
+            bar = self.bar = Bar(
                 TextColumn("{task.description}", style="bold", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
@@ -52,7 +81,7 @@ class Show:
             self.task = bar.add_task(self.title, total=None, note="")
         return self
 
-    def update(self, tally: "Tally", running: list[Job], workers: int) -> None:
+    def update(self, tally: Tally, running: list[Job], workers: int) -> None:
         """Show how far it is."""
         if not self.shown:
             return
@@ -69,14 +98,14 @@ class Show:
         elif time.monotonic() - self.last > EVERY:
             self.last = time.monotonic()
             count = f"{len(tally.done)} of {tally.total} runs"
-            self.say(f"{self.title}: {count}{failed}, {len(running)} running{left}")
+            self.message(f"{self.title}: {count}{failed}, {len(running)} running{left}")
 
     def took(self, outcome: Outcome) -> None:
         """Say what failed."""
         if outcome.files is None:
-            self.say(f"failed: {describe(outcome.job.run)}: {outcome.reason}")
+            self.message(f"failed: {describe(outcome.job.run)}: {outcome.reason}")
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Write a line."""
         if not self.shown:
             return
@@ -86,7 +115,7 @@ class Show:
         else:
             print(text, file=sys.stderr, flush=True)
 
-    def _left(self, tally: "Tally") -> str:
+    def _left(self, tally: Tally) -> str:
         if not tally.fresh:
             return ""
         each = (time.monotonic() - self.since) / tally.fresh

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sellf.report.charts import distinct
-from sellf.report.deeds import Deed
+from sellf.report.run_data import Deed
 
 MOST_LINES = 8
 """Lines in one picture, and algorithms with pictures of their own; the table has all."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from sellf.envs import world as envs
 from sellf.envs.worlds import make_world
-from sellf.studies.pictures import style
+from sellf.studies.plots import style
 from sellf.studies.records import Results
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def distributions(results: Results, name: str, settings: dict[str, Any]) -> "Fig
     return style.finish(figure, results, [], note)
 
 
-def _bars(axes: Any, heights: np.ndarray, place: int, groups: int, name: str) -> None:
+def _bars(axes: Any, heights: np.ndarray, index: int, groups: int, name: str) -> None:
     width = 0.8 / groups
-    x = np.arange(len(heights)) - 0.4 + width * (place + 0.5)
-    axes.bar(x, heights, width, color=GROUPS[place % 4], hatch=HATCHES[place % 4],
+    x = np.arange(len(heights)) - 0.4 + width * (index + 0.5)
+    axes.bar(x, heights, width, color=GROUPS[index % 4], hatch=HATCHES[index % 4],
              edgecolor="white", linewidth=0.5, label=name)  # fmt: skip

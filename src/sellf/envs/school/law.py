@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.optimize import root_scalar
 from scipy.special import expit
 
-from sellf.envs.enem import GROUPS, EnemRows, People, one_hot
+from sellf.envs.school.enem import GROUPS, EnemRows, People, one_hot
 from sellf.errors import InputError
 
 Array = NDArray[np.float64]

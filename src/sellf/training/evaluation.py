@@ -23,7 +23,7 @@ from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
 
 if TYPE_CHECKING:
-    from sellf.agent import Agent
+    from sellf.training.agent import Agent
 
 MOST_DEPLOYMENTS = 100_000
 POINTS = 50
@@ -199,7 +199,7 @@ def program(hooks: Algorithm, notion: Notion) -> Any:
 def _deploy_all(
     hooks: Algorithm, notion: Notion, world: World, parameters: Array, predictor: Any, keys: Array
 ) -> dict[str, Array]:
-    from sellf.agent import policy_of, predictor_of
+    from sellf.training.agent import policy_of, predictor_of
 
     accept = policy_of(hooks, world, parameters)
     predict = predictor_of(hooks, world, predictor)

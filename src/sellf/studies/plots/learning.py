@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf.studies.pictures import style
-from sellf.studies.pictures.choose import by_setting, curve, seeds_of
+from sellf.studies.plots import style
+from sellf.studies.plots.choose import by_setting, curve, seeds_of
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.summary import estimate, place
+from sellf.studies.summary import estimate, task_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,4 +130,4 @@ def _curves(
 
 
 def _note(algorithm: str, cells: list[Cell], groups: dict[Any, list[Record]]) -> str:
-    return f"{algorithm}, {place(cells[0])}; {seeds_of(groups)} (cut off at the frame)"
+    return f"{algorithm}, {task_name(cells[0])}; {seeds_of(groups)} (cut off at the frame)"

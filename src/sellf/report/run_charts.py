@@ -16,8 +16,8 @@ from sellf.report.charts import (
     shown,
     thinned,
 )
-from sellf.report.kinds import MOST_LINES, Kind, listed, mean_over, omega_of
-from sellf.report.page import Block, Pair, Words
+from sellf.report.configurations import MOST_LINES, Kind, listed, mean_over, omega_of
+from sellf.report.page import Block, Pair, Paragraph
 
 VIEWS = {"true": "true", "imputed": "imputed", "accepted": "accepted only"}
 
@@ -102,8 +102,8 @@ def views(kinds: Sequence[Kind]) -> list[Block]:
             names["disparity_imputed"] = "imputed"
         names["disparity_accepted"] = "accepted only"
         series = [
-            band(name, found.by_time["time"], kind.over_time(key), place, place)
-            for place, (key, name) in enumerate(names.items())
+            band(name, found.by_time["time"], kind.over_time(key), colour, colour)
+            for colour, (key, name) in enumerate(names.items())
         ]
         return [
             Plot(
@@ -142,7 +142,7 @@ def views(kinds: Sequence[Kind]) -> list[Block]:
 def groups(kinds: Sequence[Kind]) -> list[Block]:
     """Return acceptance and qualification of each group over deployment, a pair for each kind."""
     blocks: list[Block] = [
-        Words(
+        Paragraph(
             "Acceptance is the chance of a member of the population as it is then; qualification "
             "is the share of the group with a good outcome, which decisions change. Of many "
             "groups, those accepted least and most are drawn."
@@ -197,7 +197,7 @@ def policies(kinds: Sequence[Kind]) -> list[Block]:
         assert first is not None
         assert found is not None
         tables = np.stack([deed.policy.chance for deed in kind.done if deed.policy is not None])
-        places = np.arange(len(first.classes))
+        positions = np.arange(len(first.classes))
         charts.append(
             Plot(
                 title=f"Whom {kind.name} accepts",
@@ -207,7 +207,7 @@ def policies(kinds: Sequence[Kind]) -> list[Block]:
                 y_label="chance of acceptance",
                 x_names=first.classes,
                 series=[
-                    band(shown(found.groups[i]), places, tables[:, i], k, k)
+                    band(shown(found.groups[i]), positions, tables[:, i], k, k)
                     for k, i in enumerate(drawn)
                 ],
                 y_range=(0.0, 1.0),
@@ -238,12 +238,12 @@ def learning(kinds: Sequence[Kind]) -> list[Block]:
     return blocks
 
 
-def _learned(kind: Kind, what: str, name: str, place: int, group: int | None = None) -> Series:
+def _learned(kind: Kind, what: str, name: str, colour: int, group: int | None = None) -> Series:
     first = kind.learned[0]
     runs = [deed.history[what] for deed in kind.learned if what in deed.history]
     values = np.stack([run if group is None else run[:, group] for run in runs])
     x = (np.arange(values.shape[1]) + 1) * float(first.settings.get("rollout", 1))
-    return band(name, *thinned(x, values), place, place)
+    return band(name, *thinned(x, values), colour, colour)
 
 
 def _learning_plot(
@@ -275,7 +275,7 @@ def bounded(kind: Kind) -> bool:
 def bound(kinds: Sequence[Kind]) -> list[Block]:
     """Return the two terms that bound the predictor's error on the rejected, per group."""
     blocks: list[Block] = [
-        Words(
+        Paragraph(
             "The predictor's error on the rejected is at most the sum of two terms: its weighted "
             "error on the accepted, and a term that grows with the root of the Renyi divergence of "
             "the rejected from those accepted before."
@@ -293,7 +293,7 @@ def bound(kinds: Sequence[Kind]) -> list[Block]:
             for i, group in enumerate(groups[:MOST_LINES]):
                 plain = _learned(kind, what, group, i, i)
                 y = [None if v is None else size(v) for v in plain.y]
-                series.append(Series(group, plain.x, y, place=i, style=i))
+                series.append(Series(group, plain.x, y, colour=i, style=i))
             title = f"{title}, {kind.name}"
             charts.append(_learning_plot(title, what, series, [kind], text))
         blocks.append(Pair(charts))

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from sellf import files
-from sellf.agent import Agent
 from sellf.envs import saving
-from sellf.evaluation import Evaluation, evaluate
 from sellf.studies import plan, store
 from sellf.studies.records import RunSpec
 from sellf.studies.spec import LARGEST_SEED
-from sellf.training import Plan, prepare, train_plan
+from sellf.training.agent import Agent
+from sellf.training.evaluation import Evaluation, evaluate
+from sellf.training.loop import Plan, prepare, train_plan
 
 EVALUATION_SEED = LARGEST_SEED + 1
 """Of every run's deployments: all policies meet the same populations, which none was trained on."""
