@@ -28,15 +28,13 @@ def results(folder):
     """Return a study of two algorithms, with a grid for one of them."""
     import sellf
     from sellf.report.run_data import columns_of
-    from sellf.studies.records import Cell, Record, Results, RunSpec
+    from sellf.studies.records import Cell, Record, Results
     from sellf.training.evaluation import evaluate_all
 
     def record(name, **settings):
         agent = sellf.load(folder / name)
-        spec = RunSpec(
-            "lending", {}, "opportunity", agent.algorithm, agent.config | settings, agent.seed,
-            STEPS, 2,
-        )  # fmt: skip
+        config = replace(agent.config, **settings)
+        spec = replace(agent.spec, config=config, deployments=2)
         return Record(spec, evaluate_all([agent], 2)[0], columns_of(agent.history), 1.5)
 
     tried = [record("sellf-0"), record("sellf-1", beta_disparity=3.0)]

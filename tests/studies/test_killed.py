@@ -158,7 +158,7 @@ def test_a_stored_run_is_the_run_trained_by_hand(whole):
         seed=1,
         world_settings=study.world_settings["lending"],
         progress=False,
-        **record.spec.settings,
+        **record.spec.hyperparameters,
     )
     loaded = sellf.load(store.path(plan.key(record.spec)))
     assert np.array_equal(np.asarray(loaded.parameters), np.asarray(agent.parameters))

@@ -93,7 +93,7 @@ def test_a_run_that_cannot_be_trained_is_left_out_of_the_selection(tmp_path):
     kept = open_store(tmp_path)
 
     def outcome(job):
-        if job.run.settings.get("beta_disparity") == 5:
+        if job.run.hyperparameters.get("beta_disparity") == 5:
             return Outcome(job, None, "diverged", "loss is not a number")
         return Outcome(job, folder(job.run))
 
@@ -141,7 +141,7 @@ def test_a_run_that_is_refused_is_tried_again_next_time(tmp_path, monkeypatch):
 
     monkeypatch.setattr(execute, "perform", refuse)
     kept = open_store(tmp_path)
-    refusing = FakeEngine(lambda job: Outcome(job, None, **attempt(plan.to_json(job.run))[0]))
+    refusing = FakeEngine(lambda job: Outcome(job, None, **attempt(job.run.to_json())[0]))
     tally = run(study(), kept, refusing)
     assert set(tally.failed.values()) == {"there is no such file."}
     assert not tally.complete
@@ -154,7 +154,7 @@ def test_a_grid_with_a_hole_is_not_selected_from(tmp_path):
     kept = open_store(tmp_path)
 
     def outcome(job):
-        died = job.run.settings.get("beta_renyi") == 0.1
+        died = job.run.hyperparameters.get("beta_renyi") == 0.1
         return Outcome(job, None, "died", "gone") if died else Outcome(job, folder(job.run))
 
     tally = run(study(), kept, FakeEngine(outcome))

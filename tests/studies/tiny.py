@@ -51,7 +51,7 @@ def folder(run, result=None):
     """The files of a run as a worker would make them, but nothing was trained."""
     luck = int(sha256(plan.key(run).encode()).hexdigest()[:8], 16) / 2**32
     result = result or evaluation(1000 + 100 * luck, luck / 5)
-    config = {"run": plan.to_json(run), "world_rules": {"groups": ["black", "white"]}}
+    config = {"run": run.to_json(), "world_rules": {"groups": ["black", "white"]}}
     metrics = {"reward": np.linspace(0, luck, 4, dtype=np.float32)}
     return store.sealed(
         {

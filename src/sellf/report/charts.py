@@ -176,24 +176,17 @@ def number(value: Any) -> Number:
     return numbers([value])[0]
 
 
-def band(name: str, x: Any, runs: Any, colour: int, style: int = 0) -> Series:
-    """Return the mean over the first axis as a line, with a standard deviation to both sides."""
-    values = np.asarray(runs, float)
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    safe = np.where(known, values, 0.0)
-    mean = np.where(count > 0, safe.sum(axis=0) / np.maximum(count, 1), np.nan)
-    square = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1)
-    deviation = np.sqrt(square)
-    several = len(values) > 1
+def band(name: str, x: Any, mean: np.ndarray, spread: np.ndarray, colour: int) -> Series:
+    """Return a line, with a band around it where the spread is known; the style is the colour's."""
+    half = None if np.isnan(spread).all() else np.nan_to_num(spread)
     return Series(
         name,
         numbers(x),
         numbers(mean),
-        numbers(mean - deviation) if several else None,
-        numbers(mean + deviation) if several else None,
+        None if half is None else numbers(mean - half),
+        None if half is None else numbers(mean + half),
         colour=colour,
-        style=style,
+        style=colour,
     )
 
 

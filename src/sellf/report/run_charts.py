@@ -6,6 +6,7 @@ import numpy as np
 
 from sellf.report.charts import (
     Chart,
+    Marker,
     Marks,
     Plot,
     Reference,
@@ -16,33 +17,52 @@ from sellf.report.charts import (
     shown,
     thinned,
 )
-from sellf.report.configurations import MOST_LINES, Kind, listed, mean_over, omega_of
+from sellf.report.configurations import MOST_LINES, Configuration, listed, omega_of
 from sellf.report.page import Block, Pair, Paragraph
+from sellf.studies.statistics import INTERVAL, half_widths, mean_over, spread_name
 
 VIEWS = {"true": "true", "imputed": "imputed", "accepted": "accepted only"}
+MARKS: tuple[tuple[str, str, int, Marker], ...] = (
+    ("true", "true", 0, "circle"),
+    ("accepted only", "accepted", 1, "cross"),
+    ("imputed", "imputed", 2, "diamond"),
+)
+"""How the views of a disparity are marked: name, view, colour and shape."""
 
 
-def few_of(kinds: Sequence[Kind]) -> list[Kind]:
+def _over_seeds(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean over runs, the first axis, and half of the interval."""
+    return mean_over(values), half_widths(values)
+
+
+def few_of(configurations: Sequence[Configuration]) -> list[Configuration]:
     """Return those that are drawn: of many, the fairest."""
-    if len(kinds) <= MOST_LINES:
-        return list(kinds)
-    fairest = sorted(kinds, key=lambda kind: kind.mean("true") if kind.done else np.inf)
-    kept = {id(kind) for kind in fairest[:MOST_LINES]}
-    return [kind for kind in kinds if id(kind) in kept]
+    if len(configurations) <= MOST_LINES:
+        return list(configurations)
+    fairest = sorted(
+        configurations,
+        key=lambda configuration: configuration.mean("true") if configuration.done else np.inf,
+    )
+    kept = {id(configuration) for configuration in fairest[:MOST_LINES]}
+    return [configuration for configuration in configurations if id(configuration) in kept]
 
 
-def over_deployment(few: Sequence[Kind], done: Sequence[Kind]) -> list[Block]:
+def over_deployment(few: Sequence[Configuration], done: Sequence[Configuration]) -> list[Block]:
     """Return reward and true disparity over deployment, of `few` among all that are `done`."""
     first = few[0].done[0]
     omega = omega_of(done)
-    means = listed([f"{kind.name}: {kind.mean('reward'):,.0f}" for kind in few])
-    gaps = listed([f"{kind.name}: {kind.mean('true'):.3f}" for kind in few])
+    means = listed(
+        [f"{configuration.name}: {configuration.mean('reward'):,.0f}" for configuration in few]
+    )
+    gaps = listed(
+        [f"{configuration.name}: {configuration.mean('true'):.3f}" for configuration in few]
+    )
     some = "" if len(few) == len(done) else f" The {len(few)} fairest of {len(done)}."
     reward = _lines(few, "reward", "Reward", "resource", f"At the end, {means}.{some}")
     gap = _lines(
         few,
         "disparity",
-        f"True disparity in {first.notion}",
+        f"True disparity in {first.spec.notion}",
         "disparity",
         f"On average over time, {gaps}; {omega:g} is tolerated.{some}",
         references=[Reference(omega, f"tolerated: {omega:g}")],
@@ -52,7 +72,7 @@ def over_deployment(few: Sequence[Kind], done: Sequence[Kind]) -> list[Block]:
 
 
 def _lines(
-    kinds: Sequence[Kind],
+    configurations: Sequence[Configuration],
     what: str,
     title: str,
     label: str,
@@ -61,10 +81,9 @@ def _lines(
     zero: bool = False,
 ) -> Plot:
     series = []
-    for i, kind in enumerate(kinds):
-        found = kind.done[0].evaluation
-        assert found is not None
-        series.append(band(kind.name, found.by_time["time"], kind.over_time(what), i, i))
+    for i, configuration in enumerate(configurations):
+        time = configuration.evaluations[0].by_time["time"]
+        series.append(band(configuration.name, time, *configuration.over_time(what), i))
     return Plot(
         title=f"{title} over deployment",
         text=text,
@@ -74,35 +93,31 @@ def _lines(
         references=list(references),
         x_range=(0.0, None),
         y_range=(0.0, None) if zero else (None, None),
-        spread=_spread(kinds),
+        spread=_spread(configurations),
     )
 
 
-def _spread(kinds: Sequence[Kind]) -> str:
-    several = [len(kind.done) > 1 for kind in kinds]
-    if all(several):
-        return "± standard deviation over runs"
-    return "± standard deviation over " + ("runs or " if any(several) else "") + "deployments"
+def _spread(configurations: Sequence[Configuration]) -> str:
+    return spread_name(len(configuration.done) for configuration in configurations)
 
 
-def views(kinds: Sequence[Kind]) -> list[Block]:
+def views(configurations: Sequence[Configuration]) -> list[Block]:
     """Return the disparity as it is, as it is imputed, and as most tools report it."""
-    first = kinds[0].done[0]
-    omega = omega_of(kinds)
+    first = configurations[0].done[0]
+    omega = omega_of(configurations)
     text = (
         "The disparity as it is, as predictions make it look, and as it looks among the accepted "
         "alone."
     )
-    if len(kinds) == 1:
-        kind = kinds[0]
-        found = first.evaluation
-        assert found is not None
+    if len(configurations) == 1:
+        configuration = configurations[0]
+        time = configuration.evaluations[0].by_time["time"]
         names = {"disparity": "true", "disparity_exact": "true, exact"}
-        if kind.imputes:
+        if configuration.imputes:
             names["disparity_imputed"] = "imputed"
         names["disparity_accepted"] = "accepted only"
         series = [
-            band(name, found.by_time["time"], kind.over_time(key), colour, colour)
+            band(name, time, *configuration.over_time(key), colour)
             for colour, (key, name) in enumerate(names.items())
         ]
         return [
@@ -115,32 +130,32 @@ def views(kinds: Sequence[Kind]) -> list[Block]:
                 references=[Reference(omega, f"tolerated: {omega:g}")],
                 x_range=(0.0, None),
                 y_range=(0.0, None),
-                spread=_spread(kinds),
+                spread=_spread(configurations),
             )
         ]
-    imputed = [kind.mean("imputed") if kind.imputes else float("nan") for kind in kinds]
+    true = [configuration.estimate("true") for configuration in configurations]
     return [
         Rows(
             title="True, imputed and naive disparity",
             text=text,
-            x_label=f"disparity in {first.notion}",
-            names=[kind.name for kind in kinds],
+            x_label=f"disparity in {first.spec.notion}",
+            names=[configuration.name for configuration in configurations],
             marks=[
-                Marks("true", numbers(kind.mean("true") for kind in kinds), 0, "circle"),
-                Marks("accepted only", numbers(k.mean("accepted") for k in kinds), 1, "cross"),
-                Marks("imputed", numbers(imputed), 2, "diamond"),
+                Marks(name, numbers(one.mean(view) for one in configurations), colour, marker)
+                for name, view, colour, marker in MARKS
+                if view != "imputed" or any(one.imputes for one in configurations)
             ],
-            low=numbers(kind.mean("true") - kind.spread("true") for kind in kinds),
-            high=numbers(kind.mean("true") + kind.spread("true") for kind in kinds),
-            interval=_spread(kinds),
+            low=numbers(one.mean - one.spread for one in true),
+            high=numbers(one.mean + one.spread for one in true),
+            interval=_spread(configurations),
             reference=Reference(omega, f"tolerated: {omega:g}", "x"),
             x_range=(0.0, None),
         )
     ]
 
 
-def groups(kinds: Sequence[Kind]) -> list[Block]:
-    """Return acceptance and qualification of each group over deployment, a pair for each kind."""
+def groups(configurations: Sequence[Configuration]) -> list[Block]:
+    """Return acceptance and qualification of each group over deployment, a pair each."""
     blocks: list[Block] = [
         Paragraph(
             "Acceptance is the chance of a member of the population as it is then; qualification "
@@ -148,39 +163,36 @@ def groups(kinds: Sequence[Kind]) -> list[Block]:
             "groups, those accepted least and most are drawn."
         )
     ]
-    drawn = drawn_groups(kinds)
-    for kind in kinds:
-        found = kind.done[0].evaluation
-        assert found is not None
+    drawn = drawn_groups(configurations)
+    for configuration in configurations:
+        found = configuration.evaluations[0]
         time, groups = found.by_time["time"], [shown(found.groups[i]) for i in drawn]
         charts: list[Chart] = []
         for what in ("acceptance", "qualification"):
-            values = kind.over_time(what)[:, :, drawn]
-            ends = listed(
-                [f"{g} {mean_over(values)[-1, i]:.2f}" for i, g in enumerate(groups[:MOST_LINES])]
-            )
+            mean, spread = (part[:, drawn] for part in configuration.over_time(what))
+            ends = listed([f"{g} {mean[-1, i]:.2f}" for i, g in enumerate(groups[:MOST_LINES])])
             charts.append(
                 Plot(
-                    title=f"{what.capitalize()} under {kind.name}",
+                    title=f"{what.capitalize()} under {configuration.name}",
                     text=f"At the end: {ends}.",
                     x_label="decisions",
                     y_label=what,
                     series=[
-                        band(group, time, values[:, :, i], i, i) for i, group in enumerate(groups)
+                        band(group, time, mean[:, i], spread[:, i], i)
+                        for i, group in enumerate(groups)
                     ],
                     x_range=(0.0, None),
                     y_range=(0.0, 1.0),
-                    spread=_spread([kind]),
+                    spread=_spread([configuration]),
                 )
             )
         blocks.append(Pair(charts))
     return blocks
 
 
-def drawn_groups(kinds: Sequence[Kind]) -> list[int]:
+def drawn_groups(configurations: Sequence[Configuration]) -> list[int]:
     """Return which groups are drawn: of many, those accepted least and most."""
-    found = kinds[0].done[0].evaluation
-    assert found is not None
+    found = configurations[0].evaluations[0]
     if len(found.groups) <= MOST_LINES:
         return list(range(len(found.groups)))
     order = np.argsort(found.acceptances.mean(axis=0))
@@ -188,68 +200,79 @@ def drawn_groups(kinds: Sequence[Kind]) -> list[int]:
     return [int(i) for i in (*order[:half], *order[-half:])]
 
 
-def policies(kinds: Sequence[Kind]) -> list[Block]:
-    """Return whom each kind accepts."""
+def policies(configurations: Sequence[Configuration]) -> list[Block]:
+    """Return whom each configuration accepts."""
     charts: list[Chart] = []
-    drawn = drawn_groups(kinds)
-    for kind in kinds:
-        first, found = kind.done[0].policy, kind.done[0].evaluation
+    drawn = drawn_groups(configurations)
+    for configuration in configurations:
+        first, found = configuration.done[0].policy, configuration.evaluations[0]
         assert first is not None
-        assert found is not None
-        tables = np.stack([deed.policy.chance for deed in kind.done if deed.policy is not None])
+        tables = np.stack(
+            [run.policy.chance for run in configuration.done if run.policy is not None]
+        )
         positions = np.arange(len(first.classes))
+        mean, spread = _over_seeds(tables)
         charts.append(
             Plot(
-                title=f"Whom {kind.name} accepts",
+                title=f"Whom {configuration.name} accepts",
                 text=f"The policy itself: the chance of acceptance of a newcomer, by {first.axis} "
                 "and group.",
                 x_label=first.axis,
                 y_label="chance of acceptance",
                 x_names=first.classes,
                 series=[
-                    band(shown(found.groups[i]), positions, tables[:, i], k, k)
+                    band(shown(found.groups[i]), positions, mean[i], spread[i], k)
                     for k, i in enumerate(drawn)
                 ],
                 y_range=(0.0, 1.0),
-                spread="± standard deviation over runs" if len(tables) > 1 else "",
+                spread=INTERVAL if len(tables) > 1 else "",
             )
         )
     return [Pair(charts)]
 
 
-def learning(kinds: Sequence[Kind]) -> list[Block]:
+def learning(configurations: Sequence[Configuration]) -> list[Block]:
     """Return how reward and disparity went while learning, and what was seen of the latter."""
     titles = {"reward": "Reward of each rollout", "disparity_true": "True disparity"}
     charts: list[Chart] = []
     for what, title in titles.items():
         series = []
-        for i, kind in enumerate(kinds):
-            series.append(_learned(kind, what, kind.name, i))
-        charts.append(_learning_plot(f"{title} while learning", what, series, kinds))
+        for i, configuration in enumerate(configurations):
+            series.append(_learned(configuration, what, configuration.name, i))
+        charts.append(_learning_plot(f"{title} while learning", what, series, configurations))
     blocks: list[Block] = [Pair(charts)]
-    for kind in kinds:
-        if kind.imputes and all("disparity_imputed" in d.history for d in kind.learned):
+    for configuration in configurations:
+        if configuration.imputes and all(
+            "disparity_imputed" in d.metrics for d in configuration.learned
+        ):
             lines = [
-                _learned(kind, f"disparity_{view}", name, i)
+                _learned(configuration, f"disparity_{view}", name, i)
                 for i, (view, name) in enumerate(VIEWS.items())
             ]
-            title = f"What {kind.name} saw of the disparity while learning"
-            blocks.append(_learning_plot(title, "disparity", lines, [kind]))
+            title = f"What {configuration.name} saw of the disparity while learning"
+            blocks.append(_learning_plot(title, "disparity", lines, [configuration]))
     return blocks
 
 
-def _learned(kind: Kind, what: str, name: str, colour: int, group: int | None = None) -> Series:
-    first = kind.learned[0]
-    runs = [deed.history[what] for deed in kind.learned if what in deed.history]
+def _learned(
+    configuration: Configuration, what: str, name: str, colour: int, group: int | None = None
+) -> Series:
+    first = configuration.learned[0]
+    runs = [run.metrics[what] for run in configuration.learned if what in run.metrics]
     values = np.stack([run if group is None else run[:, group] for run in runs])
-    x = (np.arange(values.shape[1]) + 1) * float(first.settings.get("rollout", 1))
-    return band(name, *thinned(x, values), colour, colour)
+    x = (np.arange(values.shape[1]) + 1) * first.spec.config.rollout
+    x, values = thinned(x, values)
+    return band(name, x, *_over_seeds(values), colour)
 
 
 def _learning_plot(
-    title: str, label: str, series: list[Series], kinds: Sequence[Kind], text: str = ""
+    title: str,
+    label: str,
+    series: list[Series],
+    configurations: Sequence[Configuration],
+    text: str = "",
 ) -> Plot:
-    several = any(len(kind.learned) > 1 for kind in kinds)
+    several = any(len(configuration.learned) > 1 for configuration in configurations)
     last = listed([f"{s.name} {s.y[-1]:,.3g}" for s in series if s.y and s.y[-1] is not None])
     return Plot(
         title=title,
@@ -259,20 +282,20 @@ def _learning_plot(
         series=series,
         x_range=(0.0, None),
         y_range=(None, None) if label == "reward" else (0.0, None),
-        spread="± standard deviation over runs" if several else "",
+        spread=INTERVAL if several else "",
     )
 
 
-def bounded(kind: Kind) -> bool:
+def bounded(configuration: Configuration) -> bool:
     """Return whether the terms of the theory's bound were measured."""
     return all(
-        np.ndim(deed.history.get(name, 0)) == 2
-        for deed in kind.learned
+        np.ndim(run.metrics.get(name, 0)) == 2
+        for run in configuration.learned
         for name in ("error", "divergence")
     )
 
 
-def bound(kinds: Sequence[Kind]) -> list[Block]:
+def bound(configurations: Sequence[Configuration]) -> list[Block]:
     """Return the two terms that bound the predictor's error on the rejected, per group."""
     blocks: list[Block] = [
         Paragraph(
@@ -281,8 +304,8 @@ def bound(kinds: Sequence[Kind]) -> list[Block]:
             "the rejected from those accepted before."
         )
     ]
-    for kind in kinds:
-        groups = _group_names(kind)
+    for configuration in configurations:
+        groups = _group_names(configuration)
         charts: list[Chart] = []
         for what, title, text in (
             ("error", "Weighted error on the accepted", "The size of the first term's estimate."),
@@ -291,11 +314,11 @@ def bound(kinds: Sequence[Kind]) -> list[Block]:
             series = []
             size = abs if what == "error" else _root
             for i, group in enumerate(groups[:MOST_LINES]):
-                plain = _learned(kind, what, group, i, i)
+                plain = _learned(configuration, what, group, i, i)
                 y = [None if v is None else size(v) for v in plain.y]
                 series.append(Series(group, plain.x, y, colour=i, style=i))
-            title = f"{title}, {kind.name}"
-            charts.append(_learning_plot(title, what, series, [kind], text))
+            title = f"{title}, {configuration.name}"
+            charts.append(_learning_plot(title, what, series, [configuration], text))
         blocks.append(Pair(charts))
     return blocks
 
@@ -304,7 +327,9 @@ def _root(value: float) -> float:
     return max(value, 0.0) ** 0.5
 
 
-def _group_names(kind: Kind) -> list[str]:
-    width = kind.learned[0].history["error"].shape[1]
-    found = kind.done[0].evaluation if kind.done else None
-    return [shown(g) for g in found.groups] if found else [f"group {i + 1}" for i in range(width)]
+def _group_names(configuration: Configuration) -> list[str]:
+    width = configuration.learned[0].metrics["error"].shape[1]
+    found = configuration.evaluations[:1]
+    return (
+        [shown(g) for g in found[0].groups] if found else [f"group {i + 1}" for i in range(width)]
+    )

@@ -5,18 +5,19 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sellf import files
+from sellf.envs.world import World
 from sellf.errors import InputError
+from sellf.report.charts import shown
+from sellf.studies.records import Record
 from sellf.training import metrics
-
-if TYPE_CHECKING:
-    from sellf.envs.world import World
-    from sellf.studies.records import Record
-    from sellf.training.evaluation import Evaluation
+from sellf.training.agent import Agent, load
+from sellf.training.evaluation import Evaluation, evaluate_all
+from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 DEPLOYMENTS = 10
 """To how many new populations an agent is deployed ..."""
@@ -38,20 +39,14 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Deed:
+class Run:
     """A training, and the deployments of what came of it."""
 
     name: str
-    world: str
-    world_settings: dict[str, Any]
-    notion: str
-    algorithm: str
-    settings: dict[str, Any]
-    seed: int
-    steps: int
-    history: dict[str, np.ndarray]
+    spec: RunSpec
+    metrics: dict[str, np.ndarray]
     """Of the training: (iterations,), or (iterations, groups)."""
-    evaluation: "Evaluation | None"
+    evaluation: Evaluation | None
     """None if the training is not finished."""
     policy: Policy | None = None
     versions: str = ""
@@ -59,20 +54,20 @@ class Deed:
     """SHA-256 of the agent's parameters."""
 
     @property
-    def task(self) -> tuple[str, ...]:
-        """Where it may be compared with others."""
-        return (self.world, self.notion, json.dumps(self.world_settings, sort_keys=True))
+    def world(self) -> str:
+        """The world's name, as it can be shown."""
+        return shown(self.spec.world.name)
 
     @property
-    def omega(self) -> float | None:
-        """The disparity that it tolerates, if it knows of any."""
-        value = self.settings.get("omega")
-        return None if value is None else float(value)
+    def task(self) -> tuple[str, ...]:
+        """World and notion: runs of one task may be compared."""
+        world = self.spec.world
+        return (world.name, self.spec.notion, json.dumps(world.settings, sort_keys=True))
 
 
 def from_folders(
     paths: Sequence[Path], notify: Callable[[str], None] = lambda _: None
-) -> list[Deed]:
+) -> list[Run]:
     """Read runs from their folders, and deploy their agents.
 
     Args:
@@ -80,49 +75,35 @@ def from_folders(
         notify: is told what takes long.
     """
     folders = [run for path in paths for run in runs_in(path)]
-    configs = [_config(folder) for folder in folders]
-    done = [(folder / "agent.safetensors").is_file() for folder in folders]
-    evaluations, policies = _deploy([f for f, ok in zip(folders, done, strict=True) if ok], notify)
-    found = iter(zip(evaluations, policies, strict=True))
-    deeds = []
-    for folder, config, ok in zip(folders, configs, done, strict=True):
-        evaluation, policy = next(found) if ok else (None, None)
+    configs = {f: files.read_json(f / "config.json", FORMAT, NEEDED) for f in folders}
+    finished = [folder for folder in folders if (folder / "agent.safetensors").is_file()]
+    agents = {folder: load(folder) for folder in finished}
+    deployed = dict(zip(finished, _deploy(list(agents.values()), notify), strict=True))
+    runs = []
+    for folder, config in configs.items():
+        evaluation, policy = deployed.get(folder, (None, None))
         parameters = folder / "agent.safetensors"
-        deeds.append(
-            Deed(
+        agent = agents.get(folder)
+        runs.append(
+            Run(
                 name=str(folder),
-                world=config["world"],
-                world_settings=config["world_settings"],
-                notion=config["notion"],
-                algorithm=config["algorithm"],
-                settings=config["config"],
-                seed=config["seed"],
-                steps=int(config.get("steps") or 0),
-                history=columns_of(metrics.read(folder / "metrics.jsonl")),
+                spec=from_folder(folder, config) if agent is None else agent.spec,
+                metrics=columns_of(metrics.read(folder / "metrics.jsonl")),
                 evaluation=evaluation,
                 policy=policy,
                 versions=_versions(config),
-                fingerprint=hashlib.sha256(parameters.read_bytes()).hexdigest() if ok else "",
+                fingerprint=hashlib.sha256(parameters.read_bytes()).hexdigest() if agent else "",
             )
         )
-    return deeds
+    return runs
 
 
-def from_record(record: "Record") -> Deed:
+def from_record(record: Record) -> Run:
     """Return a study's run."""
     spec = record.spec
-    return Deed(
-        name=f"{spec.algorithm} on {spec.world}, seed {spec.seed}",
-        world=spec.world,
-        world_settings=spec.world_settings,
-        notion=spec.notion,
-        algorithm=spec.algorithm,
-        settings=spec.settings,
-        seed=spec.seed,
-        steps=spec.steps,
-        history={name: np.asarray(values) for name, values in record.metrics.items()},
-        evaluation=record.evaluation,
-    )
+    name = f"{spec.algorithm.name} on {spec.world.name}, seed {spec.seed}"
+    columns = {name: np.asarray(values) for name, values in record.metrics.items()}
+    return Run(name, spec, columns, record.evaluation)
 
 
 def runs_in(path: Path) -> list[Path]:
@@ -151,7 +132,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     return columns
 
 
-def classes_of(world: "World") -> tuple[str, list[str], np.ndarray]:
+def classes_of(world: World) -> tuple[str, list[str], np.ndarray]:
     """Return what people are told apart by, its classes, and the class of every profile.
 
     A score of few classes if that is what decisions change; else the chance of a good label, which
@@ -171,7 +152,7 @@ def classes_of(world: "World") -> tuple[str, list[str], np.ndarray]:
     return "true chance of a good outcome", names, tenth
 
 
-def policy_picture(world: "World", accept: np.ndarray) -> Policy:
+def policy_picture(world: World, accept: np.ndarray) -> Policy:
     """Return the chance of acceptance by group and class, of newcomers."""
     axis, names, member = classes_of(world)
     group = np.asarray(world.group)
@@ -186,26 +167,15 @@ def policy_picture(world: "World", accept: np.ndarray) -> Policy:
     return Policy(axis, names, chance.reshape(len(world.groups), len(names)))
 
 
-def _deploy(
-    folders: list[Path], notify: Callable[[str], None]
-) -> tuple[list["Evaluation"], list[Policy]]:
-    if not folders:
-        return [], []
-    from sellf.training.agent import load
-    from sellf.training.evaluation import evaluate_all
-
-    agents = [load(folder) for folder in folders]
+def _deploy(agents: list[Agent], notify: Callable[[str], None]) -> list[tuple[Evaluation, Policy]]:
+    """Return what the deployments of each agent came to, and whom it accepts."""
+    if not agents:
+        return []
     deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // len(agents)))
     many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
     notify(f"{many} will be deployed to {deployments} new populations.")
     policies = [policy_picture(agent.world, agent.by_profile()[0]) for agent in agents]
-    return evaluate_all(agents, deployments), policies
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    from sellf.training.agent import FORMAT, NEEDED
-
-    return files.read_json(folder / "config.json", FORMAT, NEEDED)
+    return list(zip(evaluate_all(agents, deployments), policies, strict=True))
 
 
 def _versions(config: dict[str, Any]) -> str:

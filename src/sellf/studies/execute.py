@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from sellf import files
-from sellf.envs import saving
 from sellf.studies import plan, store
-from sellf.studies.records import RunSpec
 from sellf.studies.spec import LARGEST_SEED
 from sellf.training.agent import Agent
 from sellf.training.evaluation import Evaluation, evaluate
-from sellf.training.loop import Plan, prepare, train_plan
+from sellf.training.loop import prepare, train_spec
+from sellf.training.spec import FORMAT, RunSpec
 
 EVALUATION_SEED = LARGEST_SEED + 1
 """Of every run's deployments: all policies meet the same populations, which none was trained on."""
@@ -27,40 +26,28 @@ EVALUATION_SEED = LARGEST_SEED + 1
 
 def perform(run: RunSpec) -> dict[str, bytes]:
     """Train and deploy; return the run's folder as files."""
-    task = Plan(
-        saving.named(run.world, run.world_settings),
-        run.algorithm,
-        run.notion,
-        run.settings,
-        run.seed,
-        run.steps,
-        run.world_settings,
-    )
-    _prepare(plan.program(run), task)
+    program = plan.program(run)
+    if program not in _prepared:
+        # Compiled beforehand, so that compiling is not counted as training.
+        prepare(run)
+        _prepared.add(program)
     begun = time.perf_counter()
-    agent = train_plan(task)
+    agent = train_spec(run)
     seconds = time.perf_counter() - begun
-    evaluation = evaluate(agent, run.deployments, EVALUATION_SEED)
-    return _files(run, agent, evaluation, seconds)
+    return _files(run, agent, evaluate(agent, run.deployments, EVALUATION_SEED), seconds)
 
 
 _prepared: set[str] = set()
-
-
-def _prepare(program: str, task: Plan) -> None:
-    """Compile a program that is new here, so that its compiling is not counted as training."""
-    if program not in _prepared:
-        prepare(task)
-        _prepared.add(program)
+"""The programs that this process has compiled."""
 
 
 def _files(run: RunSpec, agent: Agent, evaluation: Evaluation, seconds: float) -> dict[str, bytes]:
-    own = {"run": plan.to_json(run), "seconds": seconds, **store.versions()}
+    own = {"run": run.to_json(), "seconds": seconds, **store.versions()}
     names = [name for name in agent.history[0] if name != "iteration"]
     metrics = {name: _compact([row[name] for row in agent.history]) for name in names}
     return store.sealed(
         {
-            "config.json": files.sealed_json(agent.description() | own),
+            "config.json": files.sealed_json({"format": FORMAT, **run.to_config(), **own}),
             "results.safetensors": files.tensors_to_bytes(store.flat(metrics, evaluation)),
             **agent.tensors(),
         }

@@ -89,7 +89,7 @@ def _worlds(results: Results) -> dict[str, tuple[str, dict[str, Any]]]:
     found = {}
     for cell in results.cells:
         for run in [*cell.grid, *cell.final]:
-            pair = (run.spec.world, run.spec.world_settings)
+            pair = (run.spec.world.name, run.spec.world.settings)
             found[repr(pair)] = pair
     return found or {name: (name, {}) for name in worlds.FEATURES}
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from sellf.studies.engines.base import Job, Outcome
-from sellf.studies.records import RunSpec
 from sellf.studies.spec import Study
 from sellf.text import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
+
+    from sellf.training.spec import RunSpec
 
 EVERY = 30.0
 """Seconds between lines where there is no terminal."""
@@ -21,7 +22,7 @@ EVERY = 30.0
 class Tally:
     """How far a study is."""
 
-    wanted: dict[str, RunSpec] = field(default_factory=dict)
+    wanted: dict[str, "RunSpec"] = field(default_factory=dict)
     """The runs of the study that are known so far, by name."""
     to_come: int = 0
     """How many more selections will add."""
@@ -126,9 +127,9 @@ class Progress:
             self.bar.stop()
 
 
-def describe(run: RunSpec) -> str:
+def describe(run: "RunSpec") -> str:
     """Return a run in a few words."""
-    return f"{run.algorithm} on {run.world}, {run.notion}, seed {run.seed}"
+    return f"{run.algorithm.name} on {run.world.name}, {run.notion}, seed {run.seed}"
 
 
 def duration(seconds: float) -> str:

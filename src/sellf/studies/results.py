@@ -2,13 +2,17 @@
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sellf.studies import plan
 from sellf.studies.plan import Group
-from sellf.studies.records import Cell, Record, Results, RunSpec
+from sellf.studies.records import Cell, Record, Results
 from sellf.studies.select import select
 from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 
 def results(study: Study, store: Store, notify: Callable[[str], None] | None = None) -> Results:
@@ -39,7 +43,7 @@ class Reader:
         self.failed = store.failed()
         self.damaged: set[str] = set()
 
-    def read(self, run: RunSpec) -> Record | None:
+    def read(self, run: "RunSpec") -> Record | None:
         """Return a run, if it is there and whole."""
         name = plan.key(run)
         if name not in self.done or name in self.damaged:
@@ -77,7 +81,7 @@ def _cells(study: Study, group: Group, reader: Reader) -> list[Cell]:
         final = [record for run in runs if (record := reader.read(run)) is not None]
         own = final[:1] if grid is None else grid
         taken = {} if i is None else group.varied[i]
-        return Cell(group.world, group.notion, group.algorithm, own, taken, final)
+        return Cell(group.world.name, group.notion, group.algorithm, own, taken, final)
 
     if not group.selects(study):
         return [cell(i, None) for i in range(len(group.varied))]

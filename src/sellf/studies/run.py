@@ -1,6 +1,7 @@
 """The loop around an engine: what is missing is done, kept, selected from, until all is there."""
 
 import time
+from typing import TYPE_CHECKING
 
 from sellf import interrupts
 from sellf.locks import Claims
@@ -9,10 +10,12 @@ from sellf.studies.engines.base import Engine, Job, Outcome
 from sellf.studies.engines.base import job as job_of
 from sellf.studies.plan import Group
 from sellf.studies.progress import Progress, Tally
-from sellf.studies.records import RunSpec
 from sellf.studies.results import Reader, chosen
 from sellf.studies.spec import Study
 from sellf.studies.store import CLAIMS, DamagedError, Store
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 BEAT = 5.0
 """Seconds between signs of life."""
@@ -138,7 +141,7 @@ class _Work:
             del self.elsewhere[name]
             self._settled(name)
 
-    def _want(self, runs: dict[str, RunSpec], soon: bool = False) -> None:
+    def _want(self, runs: dict[str, "RunSpec"], soon: bool = False) -> None:
         """Submit runs that are missing, among them those that are there but damaged."""
         for name, one in runs.items():
             if name in self.tally.wanted:
@@ -174,7 +177,7 @@ class _Work:
             index, _ = chosen(self.study, group, self.reader)
             if index is None:
                 self.progress.message(
-                    f"nothing is selected for {group.algorithm} on {group.world} "
+                    f"nothing is selected for {group.algorithm} on {group.world.name} "
                     f"({group.notion}): runs of its grid failed."
                 )
             else:

@@ -1,12 +1,15 @@
 """How far a study is, from the names in its store: no run is opened, except one per algorithm."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sellf.studies import heartbeat, plan
-from sellf.studies.records import RunSpec
 from sellf.studies.results import Reader, chosen
 from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Status:
     """How far a study is."""
 
     rows: list[Row]
-    failed: dict[str, tuple[RunSpec, str]]
+    failed: dict[str, tuple["RunSpec", str]]
     """Runs that failed, by name, and why."""
     workers: int
     """How many are at work now."""
@@ -82,7 +85,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
         sample = next(iter(sorted(done)), None)
         rows.append(
             Row(
-                group.world,
+                group.world.name,
                 group.notion,
                 group.algorithm,
                 total,

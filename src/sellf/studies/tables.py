@@ -12,9 +12,9 @@ from sellf import files
 from sellf.studies import paper
 from sellf.studies.provenance import QUICK, facts
 from sellf.studies.records import Results
+from sellf.studies.statistics import Estimate
 from sellf.studies.summary import (
     STEPS,
-    Estimate,
     Group,
     Row,
     format_settings,
@@ -121,7 +121,7 @@ def cells(results: Results) -> list[dict[str, Any]]:
         spec = row.cell.final[0].spec
         line = {
             "world": row.cell.world,
-            "world_settings": _json(spec.world_settings),
+            "world_settings": _json(spec.world.settings),
             "notion": row.cell.notion,
             "algorithm": row.cell.algorithm,
             "selected": _json(row.cell.chosen),
@@ -154,23 +154,23 @@ def grid(results: Results) -> list[dict[str, Any]]:
     names = varied(results.cells)
     lines = []
     for cell in results.cells:
-        final = {repr(record.spec) for record in cell.final}
+        final = {record.spec.identity for record in cell.final}
         for run in records_of([cell]):
             spec, result = run.spec, run.evaluation.summary()
             lines.append(
                 {
-                    "world": spec.world,
-                    "world_settings": _json(spec.world_settings),
+                    "world": spec.world.name,
+                    "world_settings": _json(spec.world.settings),
                     "notion": spec.notion,
-                    "algorithm": spec.algorithm,
-                    "selected": repr(spec) in final,
+                    "algorithm": spec.algorithm.name,
+                    "selected": spec.identity in final,
                     "seed": spec.seed,
                     "steps": spec.steps,
                     "deployments": spec.deployments,
-                    **{name: spec.settings.get(name) for name in names},
-                    **{name: value for name, value in result.items() if isinstance(value, float)},
+                    **{name: spec.hyperparameters.get(name) for name in names},
+                    **{name: v for name, v in result.items() if v is None or isinstance(v, float)},
                     "seconds": run.seconds,
-                    "settings": _json(spec.settings),
+                    "settings": _json(spec.hyperparameters),
                 }
             )
     return lines
@@ -240,8 +240,7 @@ def _times(results: Results, escape: Callable[[str], str]) -> list[list[str]]:
 
 
 def _figure(figure: Estimate, digits: int) -> str:
-    half = "" if figure.half is None else f" ± {figure.half:,.{digits}f}"
-    return f"{figure.mean:,.{digits}f}{half} ({figure.std:,.{digits}f})"
+    return f"{figure.text(digits)} ({figure.std:,.{digits}f})"
 
 
 def _missing(results: Results) -> list[str]:

@@ -1,7 +1,7 @@
 """A trained agent: what decides, what predicts labels, and the world it was made for."""
 
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,66 +11,67 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sellf import files
-from sellf.algorithms import catalogue, networks
+from sellf.algorithms import networks
 from sellf.algorithms.algorithm import Algorithm
+from sellf.algorithms.config import PPO
 from sellf.compiling import compiled
-from sellf.envs import saving
-from sellf.envs.world import SMALL, Chances, World
-from sellf.envs.worlds import WORLDS
+from sellf.envs.world import SMALL, World, observe
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion
-from sellf.fairness.checks import one_of
+from sellf.fairness import Notion
 from sellf.training import metrics
-
-FORMAT = 1
-"""Of saved agents and runs; one more whenever older ones can no longer be read."""
-
-NEEDED = {
-    "world": str,
-    "world_settings": dict,
-    "world_rules": dict,
-    "algorithm": str,
-    "notion": str,
-    "config": dict,
-    "seed": int,
-}
-"""What the configuration of a saved agent or run holds at least."""
+from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 
 @dataclass(frozen=True)
 class Agent:
     """A policy for a world, with its label predictor if it has one."""
 
-    world: World
-    algorithm: str
-    notion: Notion
-    config: dict[str, Any]
-    seed: int
+    spec: RunSpec
+    """What it was trained for, and how."""
     parameters: Float[Array, " size"]
     """Of all its networks, flat."""
     predictor: Float[Array, " size"] | None = None
     """Parameters of the label predictor."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Of the world, if it was made by name."""
     history: list[dict[str, Any]] = field(default_factory=list, repr=False)
     """The metrics of each iteration of its training."""
 
     @property
-    def hooks(self) -> Algorithm:
-        """The algorithm itself, as the settings want it."""
-        return catalogue.resolve(self.algorithm, self.config)[0]
+    def world(self) -> World:
+        """The world that it was trained in."""
+        return self.spec.world.make()
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm."""
+        return self.spec.algorithm.name
+
+    @property
+    def notion(self) -> Notion:
+        """What its disparity is measured by."""
+        return self.spec.notion
+
+    @property
+    def config(self) -> PPO:
+        """The algorithm's settings."""
+        return self.spec.config
+
+    @property
+    def seed(self) -> int:
+        """Of its training."""
+        return self.spec.seed
 
     @property
     def statement(self) -> str | None:
         """What its training says of the constraint it was under; None if it was under none."""
-        hooks, config = catalogue.resolve(self.algorithm, self.config)
-        return hooks.statement(self.notion, config, self.history) if self.history else None
+        if not self.history:
+            return None
+        return self.spec.algorithm.statement(self.notion, self.config, self.history)
 
     def plot(self) -> Any:
         """Draw how the training went: reward, disparity, acceptance and what it cost."""
         from sellf.training.plots import draw
 
-        return draw(self)
+        return draw(self.spec, self.history)
 
     def probability(self, features: Any, group: Any) -> np.ndarray:
         """Return the chance of acceptance of people.
@@ -80,9 +81,9 @@ class Agent:
             group: the name of each person's group.
         """
         x = self._inputs(features, group)
-        stacks = self.hooks.stacks(len(self.world.groups))
+        stacks = self.spec.algorithm.stacks(len(self.world.groups))
         chance = np.asarray(jax.nn.sigmoid(networks.run(stacks, self.parameters, x)[0]))
-        return np.where(chance < self.hooks.reject_below, 0.0, chance)
+        return np.where(chance < self.spec.algorithm.reject_below, 0.0, chance)
 
     def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
         """Return decisions about people, 1 to accept, drawn with the policy's probabilities.
@@ -97,12 +98,12 @@ class Agent:
 
     def predict_label(self, features: Any, group: Any) -> np.ndarray:
         """Return the predicted chance of a good label; arguments as for `probability`."""
-        if self.predictor is None or self.hooks.predictor is None:
+        if self.predictor is None or self.spec.algorithm.predictor is None:
             raise InputError(
                 f"{self.algorithm} has no label predictor: train sellf, sellf-semi or sellf-relu."
             )
         x = self._inputs(features, group)
-        outputs = networks.run((self.hooks.predictor,), jnp.asarray(self.predictor), x)
+        outputs = networks.run((self.spec.algorithm.predictor,), jnp.asarray(self.predictor), x)
         return np.asarray(jax.nn.sigmoid(outputs[0]))
 
     def by_profile(self) -> tuple[np.ndarray, np.ndarray]:
@@ -110,15 +111,17 @@ class Agent:
 
         Without a predictor the latter is 0 everywhere, as in a decision window.
         """
-        run = _tables(self.hooks)
-        profiles = jnp.arange(self.world.profiles)
-        # Piece by piece: a large world does not fit through a network at once.
+        run, world = _tables(self.spec.algorithm), self.world
+        # Piece by piece: a large world does not fit through a network at once. The last piece is
+        # filled up, so that one program does for all.
+        piece = min(world.profiles, SMALL)
+        profiles = jnp.arange(-(-world.profiles // piece) * piece) % world.profiles
         pieces = [
-            run(self.world, self.parameters, self.predictor, profiles[start : start + SMALL])
-            for start in range(0, len(profiles), SMALL)
+            run(world, self.parameters, self.predictor, profiles[start : start + piece])
+            for start in range(0, len(profiles), piece)
         ]
         accept, predict = (
-            np.concatenate(list(map(np.asarray, part))) for part in zip(*pieces, strict=True)
+            np.concatenate(part)[: world.profiles] for part in zip(*pieces, strict=True)
         )
         return accept, predict
 
@@ -142,32 +145,15 @@ class Agent:
 
     def save(self, path: str | Path) -> Path:
         """Write the agent to a folder, whole or not at all; `sellf.load` reads it."""
-        return files.write_folder(Path(path), {"config.json": self.describe(), **self.tensors()})
-
-    def describe(self) -> bytes:
-        """Return what the agent is, as JSON."""
-        return files.sealed_json(self.description())
-
-    def description(self) -> dict[str, Any]:
-        """Return what the agent is, as plain values."""
-        return {
-            "format": FORMAT,
-            **describe_world(self.world, self.settings),
-            "algorithm": self.algorithm,
-            "notion": self.notion,
-            "config": self.config,
-            "seed": self.seed,
-        }
+        config = files.sealed_json({"format": FORMAT, **self.spec.to_config()})
+        return files.write_folder(Path(path), {"config.json": config, **self.tensors()})
 
     def tensors(self) -> dict[str, bytes]:
         """Return the parameters, and a world that no name can make again, as files."""
         arrays = {"parameters": np.asarray(self.parameters)}
         if self.predictor is not None:
             arrays["predictor"] = np.asarray(self.predictor)
-        return {
-            "agent.safetensors": files.tensors_to_bytes(arrays),
-            **world_files(self.world, self.settings),
-        }
+        return {"agent.safetensors": files.tensors_to_bytes(arrays), **self.spec.world_files()}
 
 
 def load(path: str | Path) -> Agent:
@@ -178,96 +164,39 @@ def load(path: str | Path) -> Agent:
         raise InputError(
             f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."
         )
-    one_of(f"{path}: notion", config["notion"], NOTIONS)
     arrays = files.read_tensors(path / "agent.safetensors", finite=True)
-    world = load_world(path, config)
-    hooks, _ = catalogue.resolve(config["algorithm"], config["config"])
-    expected = {"parameters": hooks.stacks(len(world.groups))}
-    if hooks.predictor is not None:
-        expected["predictor"] = (hooks.predictor,)
+    spec = from_folder(path, config)
+    world, algorithm = spec.world.make(), spec.algorithm
+    expected = {"parameters": algorithm.stacks(len(world.groups))}
+    if algorithm.predictor is not None:
+        expected["predictor"] = (algorithm.predictor,)
     for name, stacks in expected.items():
         size = networks.size(stacks, world.inputs)
         found = arrays.get(name, np.empty(0))
         if found.shape != (size,) or found.dtype != np.float32:
             raise InputError(
-                f"{path}: agent.safetensors does not fit {config['algorithm']} on "
-                f"{config['world']}: expected {size:,} {name}. It may be damaged."
+                f"{path}: agent.safetensors does not fit {algorithm.name} on {world.name}: "
+                f"expected {size:,} {name}. It may be damaged."
             )
     predictor = arrays.get("predictor")
     return Agent(
-        world=world,
-        algorithm=config["algorithm"],
-        notion=config["notion"],
-        config=config["config"],
-        seed=config["seed"],
-        parameters=jnp.asarray(arrays["parameters"]),
-        predictor=None if predictor is None else jnp.asarray(predictor),
-        settings=config["world_settings"],
-        history=metrics.read(path / "metrics.jsonl"),
+        spec,
+        jnp.asarray(arrays["parameters"]),
+        None if predictor is None else jnp.asarray(predictor),
+        metrics.read(path / "metrics.jsonl"),
     )
 
 
-def describe_world(world: World, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what the configuration of an agent or run says of its world."""
-    return {
-        "world": world.name,
-        "world_settings": saving.plain_settings(settings),
-        "world_rules": saving.rules_of(world),
-        "world_tables": not saving.by_name(world, settings),
-    }
-
-
-def world_files(world: World, settings: dict[str, Any]) -> dict[str, bytes]:
-    """Return the tables of a world as a file, if its name and settings do not make it again."""
-    if saving.by_name(world, settings):
-        return {}
-    return {"world.safetensors": files.tensors_to_bytes(saving.tables_of(world))}
-
-
-def load_world(path: Path, config: dict[str, Any]) -> World:
-    """Make a saved agent's or run's world again: by name, or from the tables beside it."""
-    rules, settings = config["world_rules"], config["world_settings"]
-    if config.get("world_tables", config["world"] not in WORLDS):
-        tables = files.read_tensors(path / "world.safetensors", finite=True)
-        world = saving.restore(rules, tables)
-    else:
-        reads = sorted(set(settings) & set(saving.READS))
-        if reads:
-            raise InputError(
-                f"{path} was made with {reads[0]}, a file that loading does not read, and without "
-                "the world's tables: train anew."
-            )
-        world = saving.named(config["world"], settings)
-    if saving.plain_settings(saving.rules_of(world)) != rules or world.name != config["world"]:
-        raise InputError(
-            f"{path} was made for a world {config['world']} with other rules than its name and "
-            "settings make now: it is damaged, or was saved by an earlier version. Train anew."
-        )
-    return world
-
-
 @lru_cache(maxsize=64)
-def _tables(hooks: Algorithm) -> Any:
+def _tables(algorithm: Algorithm) -> Any:
     """Return a compiled function: what an agent of this algorithm makes of some profiles."""
 
     def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
-        predict = predictor_of(hooks, world, predictor)
-        guess = jnp.zeros(profile.shape) if predict is None else predict(profile)
-        return policy_of(hooks, world, parameters)(profile), guess
+        x = observe(world, profile)
+        outputs = networks.run(algorithm.stacks(len(world.groups)), parameters, x)
+        accept = networks.acceptance(lambda _: outputs, algorithm.reject_below)(profile)
+        if predictor is None or algorithm.predictor is None:
+            return accept, jnp.zeros(profile.shape)
+        return accept, jax.nn.sigmoid(networks.run((algorithm.predictor,), predictor, x)[0])
 
     return compiled(run)
-
-
-def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:
-    """Return the policy of an agent, by profile."""
-    stacks = hooks.stacks(len(world.groups))
-    outputs = networks.by_profile(world, partial(networks.run, stacks, parameters))
-    return networks.acceptance(outputs, hooks.reject_below)
-
-
-def predictor_of(hooks: Algorithm, world: World, predictor: Array | None) -> Chances | None:
-    """Return the label predictor of an agent, by profile, if it has one."""
-    if predictor is None or hooks.predictor is None:
-        return None
-    outputs = networks.by_profile(world, partial(networks.run, (hooks.predictor,), predictor))
-    return lambda profile: jax.nn.sigmoid(outputs(profile)[0])

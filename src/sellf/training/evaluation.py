@@ -1,16 +1,15 @@
 """Deployments of a trained agent, and what they show over time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.seen import disparities
 from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
@@ -21,9 +20,7 @@ from sellf.fairness import VIEWS, Notion, spread, utility
 from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
-
-if TYPE_CHECKING:
-    from sellf.training.agent import Agent
+from sellf.training.agent import Agent
 
 MOST_DEPLOYMENTS = 100_000
 POINTS = 50
@@ -62,13 +59,28 @@ class Evaluation(Table):
         """Mean resource at the end."""
         return float(self.rewards.mean())
 
+    @property
+    def imputes(self) -> bool:
+        """Whether labels were predicted: without that, the imputed disparity is NaN everywhere."""
+        return not np.isnan(self.disparities["imputed"]).any()
+
+    def without_imputed(self) -> "Evaluation":
+        """Return the same of an agent that predicts no labels: no disparity is imputed."""
+        unknown = np.full_like(self.disparities["imputed"], np.nan)
+        by_time = self.by_time["disparity_imputed"]
+        return replace(
+            self,
+            disparities=self.disparities | {"imputed": unknown},
+            by_time=self.by_time | {"disparity_imputed": np.full_like(by_time, np.nan)},
+        )
+
     def summary(self) -> dict[str, Any]:
-        """Return the figures as one plain object."""
-        spread_of = {name: values.std() for name, values in self.disparities.items()}
+        """Return the figures as one plain object; None where there is none."""
+        imputed = float(self.disparities["imputed"].mean()) if self.imputes else None
         return {
             "disparity": self.disparity,
-            "disparity_std": float(spread_of["true"]),
-            "disparity_imputed": float(self.disparities["imputed"].mean()),
+            "disparity_std": float(self.disparities["true"].std()),
+            "disparity_imputed": imputed,
             "disparity_accepted": float(self.disparities["accepted"].mean()),
             "disparity_exact": float(self.disparities["exact"].mean()),
             "reward": self.reward,
@@ -112,7 +124,7 @@ class Evaluation(Table):
             "disparity": [
                 ("disparity", "true", "#D55E00", "-"),
                 ("disparity_exact", "true, exact", "#000000", ":"),
-                ("disparity_imputed", "imputed", "#009E73", "--"),
+                *([("disparity_imputed", "imputed", "#009E73", "--")] if self.imputes else []),
                 ("disparity_accepted", "accepted only", "#999999", "-."),
             ],
         }
@@ -124,13 +136,13 @@ class Evaluation(Table):
                 axis.fill_between(
                     time, mean - deviation, mean + deviation, color=colour, alpha=0.15, lw=0
                 )
-            axis.set(xlabel="decisions", title=title)
+            axis.set(xlabel="decisions (band: standard deviation over deployments)", title=title)
             axis.legend(frameon=False, fontsize=8)
         axes[1].set_ylim(bottom=0)
         return figure
 
 
-def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation:
+def evaluate(agent: Agent, deployments: int = 10, seed: int = 0) -> Evaluation:
     """Deploy a trained agent to new populations and measure it over time.
 
     Args:
@@ -138,17 +150,10 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
         deployments: how many new populations.
         seed: of the deployments; the training's seed plays no part in them.
     """
-    deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
-    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
-    _check(agent)
-    run = program(agent.hooks, agent.notion)
-    raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
-    return _summarise(agent.world, agent.notion, raw)
+    return evaluate_all([agent], deployments, seed)[0]
 
 
-def evaluate_all(
-    agents: Sequence["Agent"], deployments: int = 10, seed: int = 0
-) -> list[Evaluation]:
+def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) -> list[Evaluation]:
     """Deploy many agents as `evaluate` does each; one program serves all of a world and notion.
 
     Args:
@@ -157,20 +162,20 @@ def evaluate_all(
         seed: of the deployments.
     """
     deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
-    use_cache()
     keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
+    use_cache()
     results = []
     for agent in agents:
         _check(agent)
         accept, predict = agent.by_profile()
-        run = tabular(agent.notion)
+        run = program(agent.notion)
         each = [run(agent.world, accept, predict, key) for key in keys]
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-        results.append(_summarise(agent.world, agent.notion, raw))
+        results.append(_summarise(agent, raw))
     return results
 
 
-def _check(agent: "Agent") -> None:
+def _check(agent: Agent) -> None:
     """Refuse parameters that are not numbers: whatever they decide, it would look fair."""
     parts = {"parameters": agent.parameters, "predictor": agent.predictor}
     bad = [name for name, v in parts.items() if v is not None and not np.isfinite(v).all()]
@@ -181,29 +186,16 @@ def _check(agent: "Agent") -> None:
 
 
 @lru_cache(maxsize=8)
-def tabular(notion: Notion) -> Any:
-    """Return one compiled deployment of any policy and predictor that are given as tables."""
+def program(notion: Notion) -> Any:
+    """Return one compiled deployment of any policy and predictor, which are given as tables.
+
+    A program for each algorithm, or each number of deployments, would have to be compiled for each.
+    """
 
     def run(world: World, accept: Array, predict: Array, key: Array) -> dict[str, Array]:
         return deploy(world, notion, lambda x: accept[x], lambda x: predict[x], key)
 
     return compiled(run)
-
-
-@lru_cache(maxsize=64)
-def program(hooks: Algorithm, notion: Notion) -> Any:
-    """Return the compiled deployments of an algorithm; the same when asked again."""
-    return compiled(partial(_deploy_all, hooks, notion))
-
-
-def _deploy_all(
-    hooks: Algorithm, notion: Notion, world: World, parameters: Array, predictor: Any, keys: Array
-) -> dict[str, Array]:
-    from sellf.training.agent import policy_of, predictor_of
-
-    accept = policy_of(hooks, world, parameters)
-    predict = predictor_of(hooks, world, predictor)
-    return jax.vmap(lambda key: deploy(world, notion, accept, predict, key))(keys)
 
 
 def deploy(
@@ -250,8 +242,9 @@ def deploy(
     return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
 
 
-def _summarise(world: World, notion: Notion, raw: Mapping[str, np.ndarray]) -> Evaluation:
+def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
     """Average what was recorded; steps after an episode's end do not count."""
+    world = agent.world
     counts = raw["counts"]
     steps = counts.sum(axis=(1, 2))
     going = raw["going"]
@@ -268,8 +261,8 @@ def _summarise(world: World, notion: Notion, raw: Mapping[str, np.ndarray]) -> E
     length = counts.shape[2]
     time = np.minimum(np.arange(1, POINTS + 1) * length, world.horizon)
     views = {view: over_time(raw[f"gap_{view}"]) for view in VIEWS}
-    return Evaluation(
-        notion=notion,
+    found = Evaluation(
+        notion=agent.notion,
         groups=world.groups,
         rewards=total[:, -1],
         disparities=views | {"exact": (exact * going).sum(axis=1) / going.sum(axis=1)},
@@ -285,3 +278,4 @@ def _summarise(world: World, notion: Notion, raw: Mapping[str, np.ndarray]) -> E
             "qualification": raw["qualification"],
         },
     )
+    return found if agent.spec.has_predictor else found.without_imputed()

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sellf import files
 from sellf._version import __version__
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
+from sellf.training.spec import RunSpec
 from sellf.training.trackers import (
     About,
     LogWarning,
@@ -21,9 +22,6 @@ from sellf.training.trackers import (
     Tracker,
     WeightsAndBiases,
 )
-
-if TYPE_CHECKING:
-    from sellf.training.loop import Plan
 
 Row = dict[str, Any]
 Choice = str | Callable[[int, Row], Any]
@@ -58,9 +56,9 @@ def chosen(log: Choice | Iterable[Choice] | None) -> tuple[Choice, ...]:
     return tuple(choice for i, choice in enumerate(listed) if choice not in listed[:i])
 
 
-def titles(plans: Sequence["Plan"]) -> list[str]:
+def titles(specs: Sequence[RunSpec]) -> list[str]:
     """Name runs that are trained together: by number, and by the settings in which they differ."""
-    all_settings = [{"seed": plan.seed, **plan.config} for plan in plans]
+    all_settings = [{"seed": spec.seed, **spec.hyperparameters} for spec in specs]
     differing = [
         name
         for name, value in all_settings[0].items()
@@ -86,7 +84,8 @@ class Log:
 
     def __init__(
         self,
-        plan: "Plan",
+        spec: RunSpec,
+        logs: Sequence[Choice],
         folder: Path,
         *,
         history: Sequence[Row] = (),
@@ -98,7 +97,8 @@ class Log:
         """Prepare to log a run.
 
         Args:
-            plan: what is trained, and where it is logged.
+            spec: what is trained.
+            logs: where it is logged.
             folder: for files of trackers; its name is the run's.
             history: the rows of earlier sittings.
             kept: whether the folder is a run's, which can be gone on with.
@@ -106,14 +106,16 @@ class Log:
             batch: what runs that are trained together are called.
             index: which of them this is; functions find it as `row["run"]`.
         """
-        self.plan, self.folder, self.history = plan, folder, list(history)
+        self.spec, self.folder, self.history = spec, folder, list(history)
+        self.groups = spec.world.make().groups
         self.kept, self.shown, self.batch, self.index = kept, shown, batch, index
-        self.functions = [choice for choice in plan.log if callable(choice)]
+        self.functions = [choice for choice in logs if callable(choice)]
+        self.names = [choice for choice in logs if isinstance(choice, str)]
         self.trackers: dict[str, Tracker] = {}
 
     def __enter__(self) -> Self:
         known = self._identities()
-        for name in (choice for choice in self.plan.log if isinstance(choice, str)):
+        for name in self.names:
             self._guarded(name, self._open, name, _texts(known.get(name)))
         found = {name: t.identity for name, t in self.trackers.items() if t.identity}
         if self.kept and found:
@@ -126,7 +128,7 @@ class Log:
                 self.folder.name,
                 self.batch,
                 self.folder,
-                _settings(self.plan),
+                _settings(self.spec),
                 self._decisions(len(self.history) - 1),
                 known,
                 self.shown,
@@ -157,19 +159,19 @@ class Log:
             self._guarded(name, tracker.close, decisions, summary, status)
 
     def _hand_over(self, tracker: Tracker, iteration: int, row: Row) -> None:
-        figures = _figures(row, self.plan.world.groups)
+        figures = _figures(row, self.groups)
         if figures:
             tracker.log(self._decisions(iteration), figures)
 
     def _summary(self) -> dict[str, float]:
         """Return the mean of each figure over the last tenth of the training."""
-        rows = [_figures(row, self.plan.world.groups) for row in self.history]
+        rows = [_figures(row, self.groups) for row in self.history]
         rows = [row for row in rows[-max(1, len(rows) // 10) :] if row]
         names = rows[0] if rows else ()
         return {f"final/{name}": sum(row[name] for row in rows) / len(rows) for name in names}
 
     def _decisions(self, iteration: int) -> int:
-        return (iteration + 1) * self.plan.config["rollout"]
+        return (iteration + 1) * self.spec.config.rollout
 
     def _guarded(self, name: str, call: Callable[..., None], *arguments: Any) -> None:
         try:
@@ -203,18 +205,18 @@ def _texts(identity: Any) -> dict[str, str] | None:
     return {key: value for key, value in identity.items() if isinstance(value, str)}
 
 
-def _settings(plan: "Plan") -> dict[str, bool | int | float | str]:
+def _settings(spec: RunSpec) -> dict[str, bool | int | float | str]:
     """Return everything resolved, flat: what a tracker calls hyperparameters."""
     import jax
 
     named = {
-        "world": plan.world.name,
-        "algorithm": plan.algorithm,
-        "notion": plan.notion,
-        "seed": plan.seed,
-        "steps": plan.steps,
-        **plan.config,
-        **{f"world.{name}": value for name, value in plan.settings.items()},
+        "world": spec.world.name,
+        "algorithm": spec.algorithm.name,
+        "notion": spec.notion,
+        "seed": spec.seed,
+        "steps": spec.steps,
+        **spec.hyperparameters,
+        **{f"world.{name}": value for name, value in spec.world.settings.items()},
         "sellf": __version__,
         "jax": jax.__version__,
     }

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -11,56 +10,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sellf.algorithms import catalogue, trainer
+from sellf.algorithms import trainer
 from sellf.algorithms.algorithm import Algorithm, Task
-from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.config import PPO
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
-from sellf.envs import saving
 from sellf.envs.world import World
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion
-from sellf.fairness.checks import number, one_of, whole
-from sellf.fairness.checks import seed as check_seed
+from sellf.fairness import Notion
 from sellf.interrupts import DeferredInterrupt
 from sellf.training import loggers, run_folder
 from sellf.training.agent import Agent
 from sellf.training.loggers import Choice, Log
 from sellf.training.progress import Progress
 from sellf.training.run_folder import Run
+from sellf.training.spec import RunSpec, resolve
 
 STEPS = 500_000
-MOST_STEPS = 10**12
 
 
 class DivergedError(InputError):
     """A loss became NaN; the message says which and where the last good checkpoint is."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything a training needs to know, resolved."""
-
-    world: World
-    algorithm: str
-    notion: Notion
-    config: dict[str, Any]
-    seed: int
-    steps: int
-    settings: dict[str, Any]
-    """Of the world, if it is made by name."""
-    log: tuple[Choice, ...] = ()
-    """Where to log, besides the run's own metrics."""
-
-    @property
-    def title(self) -> str:
-        """What a run is called that was given no name."""
-        return loggers.file_name(f"{self.world.name}-{self.algorithm}-{self.notion}-{self.seed}")
-
-    @property
-    def iterations(self) -> int:
-        """How many rollouts the steps come to."""
-        return -(-self.steps // self.config["rollout"])
 
 
 def train(
@@ -100,49 +70,42 @@ def train(
     Returns:
         The agent; a list of them, configs by seeds, if `seeds` or `configs` are given.
     """
-    one_of("notion", notion, tuple(name for name in NOTIONS if name != "demographic"))
-    own = dict(world_settings or {})
-    made = _world(world, own)
-    number("steps", steps, low=1)
     logs = loggers.chosen(log)
-    listed = [dict(config) for config in configs] if configs is not None else [{}]
-    chosen = list(seeds) if seeds is not None else [seed]
-    if not listed or not chosen:
-        raise InputError("configs or seeds is empty: give at least one of each.")
-    plans = [
-        Plan(
-            made,
+    listed = _several("configs", configs) if configs is not None else [{}]
+    chosen = _several("seeds", seeds) if seeds is not None else [seed]
+    specs = [
+        resolve(
+            world,
             algorithm,
             notion,
-            as_dict(catalogue.resolve(algorithm, settings | config)[1]),
-            check_seed("seed", one),
-            whole("steps", steps, low=1, high=MOST_STEPS),
-            own,
-            logs,
+            seed=one,
+            steps=steps,
+            settings=settings | dict(config),
+            world_settings=world_settings or {},
         )
         for config in listed
         for one in chosen
     ]
-    if out is not None and len(plans) > 1:
+    if out is not None and len(specs) > 1:
         raise InputError(
             "out is one run's folder: train one configuration with one seed, or save each agent."
         )
-    if len(plans) == 1:
-        run = run_folder.create(Path(out), plans[0]) if out is not None else None
-        agent = _run(plans[0], run, progress)
+    if len(specs) == 1:
+        run = run_folder.create(Path(out), specs[0], logs) if out is not None else None
+        agent = _run(specs[0], run, progress, logs)
         return [agent] if seeds is not None or configs is not None else agent
-    return train_batch(plans, progress=progress)
+    return train_batch(specs, progress, logs)
 
 
-def _world(world: World | str, settings: dict[str, Any]) -> World:
-    if isinstance(world, str):
-        return saving.named(world, settings)
-    if settings:
-        raise InputError(
-            "world_settings are for a world by name: change the world that is given, or give its "
-            "name, world='lending'."
-        )
-    return world
+def _several(name: str, given: Any) -> list[Any]:
+    """Return what was given as a list; one that is not, or is empty, is refused."""
+    example = {"seeds": "seeds=range(3)", "configs": "configs=[{'omega': 0.05}, {'omega': 0.1}]"}
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InputError(f"{name} is {given!r}: give a list, for example {example[name]}.")
+    listed = list(given)
+    if not listed:
+        raise InputError(f"{name} is empty: give at least one, for example {example[name]}.")
+    return listed
 
 
 def resume(
@@ -156,50 +119,56 @@ def resume(
         log: as for `train`; by default where the run was logged before.
     """
     run = run_folder.open_run(Path(folder))
-    plan = Plan(**run.plan)
-    logs = loggers.chosen(plan.log if log is None else log)
-    return _run(replace(plan, log=logs), run, progress)
+    return _run(run.spec, run, progress, loggers.chosen(run.logs if log is None else log))
 
 
-def train_plan(plan: Plan) -> Agent:
+def train_spec(spec: RunSpec) -> Agent:
     """Train one run without showing or keeping anything of it."""
-    return _run(plan, None, progress=False)
+    return _run(spec, None, progress=False)
 
 
-def prepare(plan: Plan) -> None:
+def prepare(spec: RunSpec) -> None:
     """Compile the program of a run, and do an iteration with it."""
-    hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     use_cache()
-    task = Task(plan.world, plan.notion, plan.iterations)
-    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
-    init, iterate = program(hooks, batched=False)
-    jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(plan.seed))))
+    task, config = _inputs(spec)
+    init, iterate = program(spec.algorithm, batched=False)
+    jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(spec.seed))))
 
 
-def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
+def _inputs(spec: RunSpec) -> tuple[Task, PPO]:
+    """Return what the compiled program of a run is called with."""
+    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), spec.config)
+    return Task(spec.world.make(), spec.notion, spec.iterations), config
+
+
+def train_batch(
+    specs: list[RunSpec], progress: bool = True, logs: tuple[Choice, ...] = ()
+) -> list[Agent]:
     """Train many runs of one program side by side."""
-    first = plans[0]
-    hooks, configs = _same_program(plans)
+    first = specs[0]
+    _check_same_program(specs)
     use_cache()
-    task = Task(first.world, first.notion, first.iterations)
-    config = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *configs)
-    keys = jnp.stack([jax.random.key(plan.seed) for plan in plans])
-    init, iterate = program(hooks, batched=True)
-    state = init(task, config, keys)
-    history: list[list[dict[str, Any]]] = [[] for _ in plans]
-    with Progress(first, progress, runs=len(plans)) as bar, ExitStack() as stack:
-        logs = [stack.enter_context(log) for log in _batch_logs(plans, progress)]
+    config = jax.tree.map(
+        lambda *leaves: jnp.asarray(leaves, jnp.float32), *(spec.config for spec in specs)
+    )
+    keys = jnp.stack([jax.random.key(spec.seed) for spec in specs])
+    history: list[list[dict[str, Any]]] = [[] for _ in specs]
+    with Progress(first, progress, runs=len(specs)) as bar, ExitStack() as stack:
+        task, _ = _inputs(first)
+        init, iterate = program(first.algorithm, batched=True)
+        state = init(task, config, keys)
+        opened = [stack.enter_context(log) for log in _batch_logs(specs, logs, progress)]
         for i in range(first.iterations):
             state, metrics = iterate(task, config, state)
-            rows = _unbatch(metrics, len(plans))
+            rows = _unbatch(metrics, len(specs))
             for j, row in enumerate(rows):
                 _check(row, i, None)
                 history[j].append({"iteration": i, **row})
-                logs[j].log(i, history[j][-1])
+                opened[j].log(i, history[j][-1])
             bar.update(i, rows)
     return [
-        _agent(plan, hooks, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
-        for j, plan in enumerate(plans)
+        _agent(spec, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
+        for j, spec in enumerate(specs)
     ]
 
 
@@ -212,89 +181,94 @@ def program(hooks: Algorithm, batched: bool) -> tuple[Any, Any]:
     return compiled(init), compiled(iterate, donate_argnums=2)
 
 
-def _same_program(plans: list[Plan]) -> tuple[Algorithm, list[PPO]]:
+def _check_same_program(specs: list[RunSpec]) -> None:
     """Refuse runs that one compiled program cannot train together."""
-    resolved = [catalogue.resolve(plan.algorithm, plan.config) for plan in plans]
-    shapes = {str(jax.tree.structure(config)) for _, config in resolved}
+    shapes = {str(jax.tree.structure(spec.config)) for spec in specs}
     if len(shapes) > 1:
-        fixed = [k for k, v in plans[0].config.items() if not isinstance(v, float)]
-        differ = [k for k in fixed if len({str(plan.config[k]) for plan in plans}) > 1]
+        settings = [spec.hyperparameters for spec in specs]
+        fixed = [name for name, value in settings[0].items() if not isinstance(value, float)]
+        differ = [name for name in fixed if len({str(own[name]) for own in settings}) > 1]
         raise InputError(
             f"configs differ in {', '.join(differ)}, which shapes the program: train those apart."
         )
-    return resolved[0][0], [config for _, config in resolved]
 
 
-def _run(plan: Plan, run: Run | None, progress: bool) -> Agent:
+def _run(spec: RunSpec, run: Run | None, progress: bool, logs: tuple[Choice, ...] = ()) -> Agent:
     """Train one run, from its last checkpoint if it has one."""
     with run.alone() if run is not None else nullcontext(), DeferredInterrupt() as interrupt:
-        return _train(plan, run, progress, interrupt)
+        return _train(spec, run, progress, logs, interrupt)
 
 
-def _train(plan: Plan, run: Run | None, progress: bool, interrupt: DeferredInterrupt) -> Agent:
-    hooks, config = catalogue.resolve(plan.algorithm, plan.config)
+def _train(
+    spec: RunSpec,
+    run: Run | None,
+    progress: bool,
+    logs: tuple[Choice, ...],
+    interrupt: DeferredInterrupt,
+) -> Agent:
     use_cache()
-    task = Task(plan.world, plan.notion, plan.iterations)
-    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
-    init, iterate = program(hooks, batched=False)
-    state = init(task, config, jax.random.key(plan.seed))
-    history: list[dict[str, Any]] = []
-    if run is not None:
-        state, history = run.restore(state)
-    done = len(history)
-    folder = run.folder if run is not None else run_folder.free(Path("runs"), plan.title)
-    log = Log(plan, folder, history=history, kept=run is not None, shown=progress)
-    with Progress(plan, progress, begun=done) as bar, log:
-        for i in range(done, plan.iterations):
-            state, metrics = iterate(task, config, state)
-            row = _plain(metrics)
-            _check(row, i, run)
-            history.append({"iteration": i, **row})
-            bar.update(i, [row])
-            try:
-                log.log(i, history[-1])
-            except BaseException:
-                if run is not None:
-                    run.record(i, history[-1], state, last=True)
-                raise
-            if run is not None:
-                run.record(i, history[-1], state, last=i == plan.iterations - 1)
-            if interrupt.requested:
-                if run is not None:
-                    run.save(state)
-                    bar.message(f"stopped and saved: type `sellf train --resume {run.folder}`.")
-                raise KeyboardInterrupt
-        agent = _agent(plan, hooks, state, history)
-        # Before logs are closed: sending the rest of them may take a while, or never end.
+    with Progress(spec, progress) as bar:
+        task, config = _inputs(spec)
+        init, iterate = program(spec.algorithm, batched=False)
+        state = init(task, config, jax.random.key(spec.seed))
+        history: list[dict[str, Any]] = []
         if run is not None:
-            run.finish(agent)
+            state, history = run.restore(state)
+        done = len(history)
+        bar.begin(done)
+        folder = run.folder if run is not None else run_folder.free(Path("runs"), title(spec))
+        with Log(spec, logs, folder, history=history, kept=run is not None, shown=progress) as log:
+            for i in range(done, spec.iterations):
+                state, metrics = iterate(task, config, state)
+                row = _plain(metrics)
+                _check(row, i, run)
+                history.append({"iteration": i, **row})
+                bar.update(i, [row])
+                last = i == spec.iterations - 1
+                _record(log, run, i, history[-1], state, last=last)
+                if interrupt.requested:
+                    if run is not None:
+                        run.save(state)
+                        bar.message(f"stopped and saved: type `sellf train --resume {run.folder}`.")
+                    raise KeyboardInterrupt
+            agent = _agent(spec, state, history)
+            # Before logs are closed: sending the rest of them may take a while, or never end.
+            if run is not None:
+                run.finish(agent)
     return agent
 
 
-def _batch_logs(plans: list[Plan], shown: bool) -> list[Log]:
+def _record(
+    log: Log, run: Run | None, iteration: int, row: dict[str, Any], state: TrainState, *, last: bool
+) -> None:
+    """Hand an iteration's figures to its logs and to the run's folder, which gets them anyway."""
+    try:
+        log.log(iteration, row)
+    except BaseException:
+        last = True
+        raise
+    finally:
+        if run is not None:
+            run.record(iteration, row, state, last=last)
+
+
+def title(spec: RunSpec) -> str:
+    """Return what a run is called that was given no name."""
+    return loggers.file_name(f"{spec.world.name}-{spec.algorithm.name}-{spec.notion}-{spec.seed}")
+
+
+def _batch_logs(specs: list[RunSpec], logs: tuple[Choice, ...], shown: bool) -> list[Log]:
     """Return a log for each of the runs that are trained together."""
-    first = plans[0]
-    name = loggers.file_name(f"{first.world.name}-{first.algorithm}-{first.notion}")
-    folder = run_folder.free(Path("runs"), name)
+    folder = run_folder.free(Path("runs"), title(specs[0]).rpartition("-")[0])
     return [
-        Log(plan, folder / title, shown=shown, batch=folder.name, index=index)
-        for index, (plan, title) in enumerate(zip(plans, loggers.titles(plans), strict=True))
+        Log(spec, logs, folder / name, shown=shown, batch=folder.name, index=index)
+        for index, (spec, name) in enumerate(zip(specs, loggers.titles(specs), strict=True))
     ]
 
 
-def _agent(plan: Plan, hooks: Algorithm, state: TrainState, history: list[dict[str, Any]]) -> Agent:
-    predictor = state.extra["predictor"].parameters if hooks.predictor is not None else None
-    return Agent(
-        plan.world,
-        plan.algorithm,
-        plan.notion,
-        plan.config,
-        plan.seed,
-        state.learner.parameters,
-        predictor,
-        plan.settings,
-        history,
-    )
+def _agent(spec: RunSpec, state: TrainState, history: list[dict[str, Any]]) -> Agent:
+    predictor = state.extra["predictor"].parameters if spec.has_predictor else None
+    return Agent(spec, state.learner.parameters, predictor, history)
 
 
 def _check(row: dict[str, Any], iteration: int, run: Run | None) -> None:

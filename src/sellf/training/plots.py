@@ -1,39 +1,38 @@
 """How a training went, as a picture."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sellf.training.agent import Agent
+from sellf.training.spec import RunSpec
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 STYLES = ("-", "--", "-.", ":")
 
 
-def draw(agent: "Agent") -> Any:
+def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
     """Return a figure of the training's metrics, over decisions learned from."""
     try:
         import matplotlib.pyplot as plt
         from matplotlib.ticker import EngFormatter, MaxNLocator
     except ImportError:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
-    rows = [row for row in agent.history if "acceptance" in row]
+    rows = [row for row in history if "acceptance" in row]
     if not rows:
         raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
     column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}
-    decisions = (column["iteration"] + 1) * agent.config["rollout"]
-    imputed = column["disparity_imputed"]
+    decisions = (column["iteration"] + 1) * spec.config.rollout
+    # As a constraint is on it, or as the window shows it.
+    imputed = column.get("gap", column["disparity_imputed"])
     panels: dict[str, dict[str, np.ndarray]] = {
         "reward of a rollout": {"": column["reward"]},
         "disparity": {
             "true": column["disparity_true"],
-            # As a constraint is on it, or as the window shows it.
-            **({"imputed": column.get("gap", imputed)} if "predictor_loss" in column else {}),
+            **({"imputed": imputed} if spec.has_predictor else {}),
             "accepted only": column["disparity_accepted"],
             **({"asked for": column["target"]} if "target" in column else {}),
         },
-        "share accepted": dict(zip(agent.world.groups, column["acceptance"].T, strict=True)),
+        "share accepted": dict(zip(spec.world.make().groups, column["acceptance"].T, strict=True)),
     }
     if "multiplier" in column:
         panels["lambda"] = {"lambda": column["multiplier"], "its step": column["dual_step"]}

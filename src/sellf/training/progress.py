@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sellf.text import plain
+from sellf.training.spec import RunSpec
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
-
-    from sellf.training.loop import Plan
 
 LINES = 10
 """How many lines a training writes where there is no terminal."""
@@ -20,17 +19,16 @@ LINES = 10
 class Progress:
     """Shows iterations as they come; used as a context manager."""
 
-    def __init__(self, plan: "Plan", shown: bool, runs: int = 1, begun: int = 0) -> None:
+    def __init__(self, spec: RunSpec, shown: bool, runs: int = 1) -> None:
         """Prepare to show a training.
 
         Args:
-            plan: what is trained.
+            spec: what is trained.
             shown: whether to show anything.
             runs: how many are trained side by side.
-            begun: iterations that are done already.
         """
-        self.plan, self.shown, self.runs, self.begun = plan, shown, runs, begun
-        self.total = plan.iterations
+        self.spec, self.shown, self.runs = spec, shown, runs
+        self.total = spec.iterations
         self.terminal = shown and sys.stderr.isatty()
         self.bar: Bar | None = None
         self.task: Any = None
@@ -38,7 +36,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         side = f" x {self.runs}" if self.runs > 1 else ""
-        self.title = plain(f"{self.plan.algorithm}{side} on {self.plan.world.name}")
+        self.title = plain(f"{self.spec.algorithm.name}{side} on {self.spec.world.name}")
         if self.terminal:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -52,12 +50,15 @@ class Progress:
                 console=Console(stderr=True),
             )
             self.bar.start()
-            self.task = self.bar.add_task(
-                self.title, total=self.total, completed=self.begun, figures="compiling"
-            )
+            self.task = self.bar.add_task(self.title, total=self.total, figures="compiling")
         elif self.shown:
             self.message(f"{self.title}: {self.total} iterations, compiling")
         return self
+
+    def begin(self, done: int) -> None:
+        """Go on from iterations that are done already."""
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done)
 
     def update(self, iteration: int, rows: list[dict[str, Any]]) -> None:
         """Show an iteration's figures, of one run or the mean of several."""
@@ -78,7 +79,7 @@ class Progress:
 
     def _figures(self, rows: list[dict[str, Any]]) -> str:
         accepted = np.mean([row["acceptance"] for row in rows], axis=0)
-        groups = self.plan.world.groups
+        groups = self.spec.world.make().groups
         shares = ", ".join(f"{g} {a:.0%}" for g, a in zip(groups, accepted, strict=True))
         gap = np.mean([row["disparity_true"] for row in rows])
         reward = np.mean([row["reward"] for row in rows])

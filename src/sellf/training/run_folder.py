@@ -3,10 +3,11 @@
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +16,9 @@ import numpy as np
 from sellf import files, leftovers, locks
 from sellf._version import __version__
 from sellf.errors import InputError
-from sellf.fairness.checks import number, seed
 from sellf.training import metrics
-from sellf.training.agent import FORMAT, NEEDED, Agent, describe_world, load_world, world_files
-
-if TYPE_CHECKING:
-    from sellf.training.loop import Plan
+from sellf.training.agent import Agent
+from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 CHECKPOINT_EVERY = 25
 """Iterations between checkpoints."""
@@ -31,8 +29,9 @@ class Run:
     """A run folder that training writes to."""
 
     folder: Path
-    plan: dict[str, Any]
-    """The arguments of a `training.Plan`."""
+    spec: RunSpec
+    logs: tuple[str, ...] = ()
+    """Where it is logged to, of the logs that have a name."""
     pending: list[bytes] = field(default_factory=list)
     """Metrics since the last checkpoint."""
     rows: int = 0
@@ -109,34 +108,26 @@ class Run:
             files.write(self.folder / name, content)
 
 
-def create(folder: Path, plan: "Plan") -> Run:
-    """Make a new run folder."""
+def create(folder: Path, spec: RunSpec, logs: Sequence[Any] = ()) -> Run:
+    """Make a new run folder; `logs` that are functions are not kept."""
     if folder.exists():
         raise InputError(
             f"{folder} exists: type `sellf train --resume {folder}` to go on with it, or choose "
             "another name."
         )
+    named = [choice for choice in logs if isinstance(choice, str)]
     content = {
         "format": FORMAT,
         "sellf": __version__,
         "python": platform.python_version(),
         "jax": jax.__version__,
         "git": _git_revision(),
-        **describe_world(plan.world, plan.settings),
-        "algorithm": plan.algorithm,
-        "notion": plan.notion,
-        "config": plan.config,
-        "seed": plan.seed,
-        "steps": plan.steps,
-        "log": [choice for choice in plan.log if isinstance(choice, str)],
+        **spec.to_config(),
+        "log": named,
     }
-    contents = {
-        "config.json": files.sealed_json(content),
-        "metrics.jsonl": b"",
-        **world_files(plan.world, plan.settings),
-    }
-    files.write_folder(folder, contents)
-    return Run(folder, vars(plan))
+    contents = {"config.json": files.sealed_json(content), "metrics.jsonl": b""}
+    files.write_folder(folder, contents | spec.world_files())
+    return Run(folder, spec, tuple(named))
 
 
 def open_run(folder: Path) -> Run:
@@ -149,19 +140,7 @@ def open_run(folder: Path) -> Run:
             f"sellf {__version__} and JAX {jax.__version__}, which may go on differently: use "
             "those versions, or train anew."
         )
-    return Run(
-        folder,
-        {
-            "world": load_world(folder, config),
-            "algorithm": config["algorithm"],
-            "notion": config["notion"],
-            "config": config["config"],
-            "seed": seed(f"{folder}: seed", config["seed"]),
-            "steps": int(number(f"{folder}: steps", config["steps"], low=1)),
-            "settings": config["world_settings"],
-            "log": config.get("log", []),
-        },
-    )
+    return Run(folder, from_folder(folder, config), config.get("log", ()))
 
 
 def free(parent: Path, name: str) -> Path:

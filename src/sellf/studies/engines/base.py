@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sellf.studies import plan
-from sellf.studies.records import RunSpec
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 RETRIES = 2
 """How often a run is tried again whose worker died."""
@@ -21,7 +23,7 @@ class Job:
 
     name: str
     program: str
-    run: RunSpec
+    run: "RunSpec"
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,6 @@ class Engine(Protocol):
         ...
 
 
-def job(run: RunSpec, name: str) -> Job:
+def job(run: "RunSpec", name: str) -> Job:
     """Return the job of a run."""
     return Job(name, plan.program(run), run)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from sellf.errors import InputError
-from sellf.studies import plan
 from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anything
 from sellf.studies.engines.local import usable_cores
 
@@ -86,7 +85,7 @@ class RayEngine:
             if not self.claim(job):
                 others.append(Outcome(job, kind="elsewhere"))
                 continue
-            self.open[self.attempt.remote(json.dumps(plan.to_json(job.run)))] = job
+            self.open[self.attempt.remote(json.dumps(job.run.to_json()))] = job
         if others or not self.open:
             return others
         ready, _ = self.ray.wait(list(self.open), timeout=seconds)

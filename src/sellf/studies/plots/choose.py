@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from sellf.studies.records import Cell, Record
-from sellf.studies.summary import interval, records_of, task_name
+from sellf.studies.statistics import half_widths, spread_name
+from sellf.studies.summary import records_of, task_name
 
 
 def by_task(cells: list[Cell]) -> dict[str, list[Cell]]:
@@ -30,30 +31,26 @@ def by_setting(cells: list[Cell], name: str) -> tuple[str, dict[Any, list[Record
                 continue
             fixed = {key: value for key, value in cell.chosen.items() if key != name}
             for record in records_of([cell]):
-                same = all(record.spec.settings.get(key) == fixed[key] for key in fixed)
-                if same and name in record.spec.settings:
-                    kept[repr(record.spec)] = record
+                same = all(record.spec.hyperparameters.get(key) == fixed[key] for key in fixed)
+                if same and name in record.spec.hyperparameters:
+                    kept[record.spec.identity] = record
         groups: dict[Any, list[Record]] = {}
         for record in kept.values():
-            groups.setdefault(record.spec.settings[name], []).append(record)
+            groups.setdefault(record.spec.hyperparameters[name], []).append(record)
         if len(groups) > len(best[1]):
             best = (algorithm, dict(sorted(groups.items())))
     return best
 
 
-def curve(records: list[Record], values: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+def learning_curve(records: list[Record], values: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Return decisions, mean and half of the 95 % interval over runs, iteration by iteration."""
     stacked = np.stack(values)
-    x = (np.arange(stacked.shape[1]) + 1) * records[0].spec.settings["rollout"]
-    half = np.array([interval(column) or 0.0 for column in stacked.T])
-    return x, stacked.mean(axis=0), half
+    x = (np.arange(stacked.shape[1]) + 1) * records[0].spec.config.rollout
+    return x, stacked.mean(axis=0), np.nan_to_num(half_widths(stacked))
 
 
 def seeds_of(groups: dict[Any, list[Record]]) -> str:
     """Say how many seeds each value has."""
     numbers = sorted({len(records) for records in groups.values()})
-    if numbers == [1]:
-        return "one seed for each value; bars: standard deviation over deployments"
     count = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
-    alone = ", with one seed the standard deviation over deployments" if 1 in numbers else ""
-    return f"{count} seeds for each value; bands and bars: 95 % intervals over seeds{alone}"
+    return f"seeds for each value: {count}; bands and bars: {spread_name(numbers)}"

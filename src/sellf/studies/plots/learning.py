@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sellf.studies.plots import style
-from sellf.studies.plots.choose import by_setting, curve, seeds_of
+from sellf.studies.plots.choose import by_setting, learning_curve, seeds_of
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.summary import estimate, task_name
+from sellf.studies.statistics import estimate
+from sellf.studies.summary import task_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +125,7 @@ def _curves(
 ) -> None:
     looks = style.shades(len(groups))
     for how, (setting, records) in zip(looks, groups.items(), strict=True):
-        x, mean, half = curve(records, [values(run) for run in records])
+        x, mean, half = learning_curve(records, [values(run) for run in records])
         style.line(axes, x, mean, half, how, f"{setting:g}")
     axes.xaxis.set_major_formatter(style.thousands)
 

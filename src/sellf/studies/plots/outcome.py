@@ -8,7 +8,8 @@ from sellf.studies.plots import style
 from sellf.studies.plots.choose import by_setting, seeds_of
 from sellf.studies.plots.learning import bars
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.summary import estimate, format_settings, pareto, task_name, times, varied
+from sellf.studies.statistics import curve, estimate, pareto, spread_name
+from sellf.studies.summary import format_settings, task_name, times, varied
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,11 +25,10 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
     for cell, (name, how) in zip(done, _looks(done), strict=True):
         time = cell.final[0].evaluation.by_time["time"]
         for axes, key in ((reward, "reward"), (gap, "disparity")):
-            values = np.concatenate([run.evaluation.by_time[key] for run in cell.final])
+            mean, spread = curve([run.evaluation.by_time[key] for run in cell.final])
             # Episodes that have ended count no longer; where all have, there is nothing to draw.
-            there = ~np.isnan(values).all(axis=0)
-            mean, std = np.nanmean(values[:, there], axis=0), np.nanstd(values[:, there], axis=0)
-            style.line(axes, time[there], mean, std, how, name)
+            there = ~np.isnan(mean)
+            style.line(axes, time[there], mean[there], np.nan_to_num(spread[there]), how, name)
     reward.set(title="reward (resource)", xlabel="decisions in deployment")
     gap.set(title=f"true disparity ({done[0].notion})", xlabel="decisions in deployment")
     for axes in (reward, gap):
@@ -36,7 +36,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
     _mark_omega(gap.axhline, done)
     gap.set_ylim(bottom=0)
     style.legend(figure, gap)
-    note = f"{task_name(done[0])}; bands: standard deviation over deployments and seeds"
+    note = f"{task_name(done[0])}; bands: {spread_name(len(cell.final) for cell in done)}"
     return style.finish(figure, results, done, note)
 
 
@@ -167,7 +167,7 @@ def _mean(records: list[Record]) -> tuple[float, float]:
 def _mark_omega(draw: Any, cells: list[Cell]) -> None:
     """Mark the disparity that is tolerated, if the algorithms agree on it."""
     runs = [run for cell in cells for run in cell.final or cell.grid]
-    known = {run.spec.settings["omega"] for run in runs if "omega" in run.spec.settings}
+    known = {run.spec.omega for run in runs if run.spec.omega is not None}
     if len(known) == 1:
         omega = known.pop()
         draw(omega, color="black", linewidth=0.9, linestyle=(0, (2, 2)), label=f"omega {omega:g}")

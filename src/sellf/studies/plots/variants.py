@@ -34,7 +34,7 @@ def variants(results: Results, cells: list[Cell]) -> "Figure | None":
     left.set(xlabel="reward")
     right.set(xlabel="true |disparity|")
     right.set_xlim(left=0)
-    omegas = {record.spec.settings.get("omega") for cell in done for record in cell.final}
+    omegas = {record.spec.omega for cell in done for record in cell.final}
     if len(omegas) == 1 and (omega := omegas.pop()) is not None:
         right.axvline(omega, color="#555555", linestyle="--", linewidth=1)
         right.text(omega, -0.75, " omega", fontsize=8, color="#333333", va="center")
