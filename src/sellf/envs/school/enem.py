@@ -37,6 +37,8 @@ FEATURES = (
 )
 """The categorical columns: 37, and the paper's 38 with race, which makes the group here."""
 
+SAO_PAULO = "SP"
+"""The paper's applicants."""
 GROUPS = ("Black/brown", "white")
 BLANK, OTHER = "blank", "other"
 PASS_MARK = 575.0
@@ -78,7 +80,7 @@ class EnemRows:
 
 
 def read_enem(
-    path: str | Path, *, state: str = "SP", sample: int | None = 10_000, seed: int = 0
+    path: str | Path, *, state: str = SAO_PAULO, sample: int | None = 10_000, seed: int = 0
 ) -> EnemRows:
     """Read microdata with the paper's filters, keeping a random `sample` (None: every row)."""
     path = Path(path)
@@ -90,9 +92,10 @@ def read_enem(
     kept: list[list[str]] = []
     draw = random.Random(seed)
     read = usable = 0
-    dropped = Counter[str]()
+    dropped, states = Counter[str](), Counter[str]()
     for line, raw in _needed_values(path):
         read += 1
+        states[raw[0].strip()] += 1
         if raw[0].strip() != state:
             dropped[f"outside {STATE} = {state}"] += 1
             continue
@@ -112,9 +115,15 @@ def read_enem(
         raise InputError(
             f"{path}: no rows left of {read} after the filters ({reasons or 'only a header'}). "
             f"Expected applicants of {state} with race 1, 2 or 3, an age class up to "
-            f"{OLDEST_AGE_CLASS} and a languages grade; pass state=... for another state."
+            f"{OLDEST_AGE_CLASS} and a languages grade{_other_states(states, state)}."
         )
     return code_rows(kept)
+
+
+def _other_states(states: Counter[str], state: str) -> str:
+    """Say what to type for applicants of another state, if the file has any."""
+    others = [name for name, _ in states.most_common() if name and name != state]
+    return f"; for another state type state={others[0]!r}" if others else ""
 
 
 def code_rows(rows: Sequence[Sequence[str]]) -> EnemRows:

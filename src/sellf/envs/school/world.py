@@ -10,6 +10,7 @@ from sellf.envs.school import model as school_model
 from sellf.envs.school.enem import People
 from sellf.envs.school.law import LabelLaw, fit_law
 from sellf.envs.world import World
+from sellf.errors import InputError
 
 POOL = 50_000
 """How many applicants are drawn from the model once; populations are drawn from these."""
@@ -17,7 +18,13 @@ BOOST = 0.5
 """What being accepted, or passing, adds to the chance of passing from then on."""
 
 
-def school(rules: Rules, *, grades: bool = False, microdata: str | Path | None = None) -> World:
+def school(
+    rules: Rules,
+    *,
+    grades: bool = False,
+    microdata: str | Path | None = None,
+    state: str | None = None,
+) -> World:
     """Build the school world on ENEM's figures (Sec. 5; App. "Datasets and Environments").
 
     At every visit a person moves to the older age class; once accepted or passed, the chance of
@@ -27,14 +34,20 @@ def school(rules: Rules, *, grades: bool = False, microdata: str | Path | None =
         rules: population, horizon and the rest.
         grades: whether three standardised grades are features too ("school-continuous").
         microdata: INEP's official file, to use its real rows instead of the fitted model.
+        state: whose applicants to use of that file, by its two letters (default: SP, as in the
+            paper).
     """
+    if microdata is None and state is not None:
+        raise InputError(
+            f"state is {state!r}: it is of real rows, so name their file, microdata=..."
+        )
     if microdata is None:
         model = school_model.load()
         people = model.sample(np.random.default_rng(0), POOL)
         law = model.law_with_grades if grades else model.law
         features, categories = model.features, model.categories
     else:
-        rows = enem.read_enem(microdata)
+        rows = enem.read_enem(microdata, state=state or enem.SAO_PAULO)
         people, law = rows.people, fit_law(rows, with_grades=grades)
         features, categories = rows.features, rows.categories
     sizes = [len(names) for names in categories]
