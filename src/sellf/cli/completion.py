@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -76,7 +77,7 @@ def _command(name: str, function: Callable[..., Any]) -> Command:
     helps = {key: " ".join(sentence.split()) for key, sentence in found}
     options, positionals = [], []
     for key, kind in get_type_hints(function, include_extras=True).items():
-        if key == "return":
+        if key not in helps:  # what it returns, and settings that depend on the algorithm
             continue
         marks: tuple[Any, ...] = getattr(kind, "__metadata__", ())
         if tyro.conf.Positional in marks:
@@ -86,8 +87,22 @@ def _command(name: str, function: Callable[..., Any]) -> Command:
         options.append(Argument(flag, helps[key], bool not in flags, _choices(name, flag)))
         if bool in flags and tyro.conf.FlagCreatePairsOff not in marks:
             options.append(Argument(f"--no-{flag[2:]}", f"not: {helps[key]}", value=False))
+    if name == "train":
+        options += _settings()
     options.append(Argument("--help", "show all of this", value=False))
     return Command(name, text.partition("\n")[0], tuple(options), tuple(positionals))
+
+
+def _settings() -> list[Argument]:
+    """Return the settings of all algorithms, if what those need is installed."""
+    if find_spec("jax") is None:
+        return []
+    from sellf.cli.settings import choices, of_all_algorithms
+
+    return [
+        Argument(f"--{key.replace('_', '-')}", text, choices=choices(key))
+        for key, text in of_all_algorithms().items()
+    ]
 
 
 def _choices(command: str, argument: str) -> tuple[str, ...]:
