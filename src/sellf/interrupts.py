@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Self
 
 _requested = threading.Event()
+_held = threading.Event()
 
 
 @contextmanager
@@ -30,9 +31,25 @@ def listening() -> Iterator[None]:
         _requested.clear()
 
 
+@contextmanager
+def held() -> Iterator[None]:
+    """Hold Ctrl-C back until the end; a second one is not.
+
+    A library that is interrupted while it starts, as JAX, may crash the process on its way out.
+    """
+    _held.set()
+    try:
+        yield
+    finally:
+        _held.clear()
+    check()
+
+
 def _handle(number: int, frame: object) -> None:
+    first = not _requested.is_set()
     _requested.set()
-    raise KeyboardInterrupt
+    if not (first and _held.is_set()):
+        raise KeyboardInterrupt
 
 
 def requested() -> bool:

@@ -4,10 +4,25 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from typing import NoReturn
 
 from sellf import interrupts
 from sellf._version import __version__
 from sellf.errors import InputError
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as of any program that a signal ended."""
+
+
+def entry() -> NoReturn:
+    """Run `sellf` as a process of its own."""
+    code = main()
+    if code == INTERRUPTED:
+        print("sellf: stopped by Ctrl-C.", file=sys.stderr)
+        sys.stdout.flush()
+        # At once: what was interrupted (a compiler, a half-imported library) may not end cleanly.
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception:
             # A library that was interrupted while it was imported may call it something else.
             if interrupts.requested():
-                return 130
+                return INTERRUPTED
             raise
 
 
@@ -51,7 +66,7 @@ def _run(arguments: Sequence[str]) -> int:
         print(f"sellf: {plain(sentence)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output (`| head`) has seen enough; Python would complain on its way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

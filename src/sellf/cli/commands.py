@@ -1,10 +1,13 @@
 """What can be typed after `sellf`: one function a command, its docstring the help text."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+
+from sellf import interrupts
 
 Count = Annotated[int, tyro.conf.arg(metavar="N")]
 # Of what need not be given the help says itself what happens then, where it matters.
@@ -322,10 +325,18 @@ COMMANDS = {
 }
 
 
+SLOW = {"evaluate": "sellf.cli.train", "train": "sellf.cli.train", "worlds": "sellf.cli.worlds"}
+"""Commands that bring in JAX, and by what."""
+
+
 def run(arguments: Sequence[str]) -> None:
     """Parse the arguments and run the command; exits with 2 if they make no sense."""
     commands: dict[str, Callable[..., None]] = dict(COMMANDS)
-    if arguments and arguments[0] == "train":
+    command = arguments[0] if arguments else ""
+    if command in SLOW and not {"-h", "--help"} & set(arguments):
+        with interrupts.held():
+            import_module(SLOW[command])
+    if command == "train":
         # Only here: an algorithm's settings are known to its module, which brings in JAX.
         from sellf.cli.settings import with_settings
 

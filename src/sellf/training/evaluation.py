@@ -23,6 +23,8 @@ from sellf.fairness.tables import Table
 from sellf.training.agent import Agent
 
 MOST_DEPLOYMENTS = 100_000
+PURPOSE = 1
+"""Folded into the seed: deployments must not draw what a training drew."""
 POINTS = 50
 """At how many moments of a deployment figures are kept."""
 
@@ -162,7 +164,7 @@ def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) 
         seed: of the deployments.
     """
     deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
-    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
+    keys = deployment_keys(check_seed("seed", seed), deployments)
     use_cache()
     results = []
     for agent in agents:
@@ -173,6 +175,11 @@ def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) 
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
         results.append(_summarise(agent, raw))
     return results
+
+
+def deployment_keys(seed: int, deployments: int) -> Key[Array, " deployments"]:
+    """Return the keys of deployments: none is a key of the training with the same seed."""
+    return jax.random.split(jax.random.fold_in(jax.random.key(seed), PURPOSE), deployments)
 
 
 def _check(agent: Agent) -> None:
