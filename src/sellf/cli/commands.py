@@ -113,35 +113,12 @@ def audit(
         html: write a report to send into this file: one page that works offline.
         save: (example) keep its log in this CSV file, to try things with.
     """
+    options = dict(locals())
+    options |= {"group": list(group), "features": options.pop("feature")}
     from sellf.cli.audit import run
 
-    options = {
-        "group": list(group),
-        "decision": decision,
-        "outcome": outcome,
-        "propensity": propensity,
-        "score": score,
-        "features": feature,
-        "notion": notion,
-        "omega": omega,
-        "delta": delta,
-        "overlap": overlap,
-        "model": model,
-        "time": time,
-        "by": by,
-        "anytime": anytime,
-        "accepted_value": accepted_value,
-        "positive_value": positive_value,
-        "score_is_risk": score_is_risk,
-        "trust_rejected_outcomes": trust_rejected_outcomes,
-        "person": person,
-        "decided_on": decided_on,
-        "matures_after": matures_after,
-        "as_of": as_of,
-        "seed": seed,
-        "drop_missing": drop_missing,
-    }
-    run(log, options, example=example, json=json, html=html, save=save)
+    shown = {name: options.pop(name) for name in ("example", "json", "html", "save")}
+    run(options.pop("log"), options, **shown)
 
 
 def worlds(
@@ -247,19 +224,10 @@ def study(
         check: (status) read every run and compare its checksums.
         out: (table, figures) the folder to write into (default: results/NAME).
     """
+    options = dict(locals())
     from sellf.cli.study import act
 
-    code = act(
-        action,
-        name,
-        engine=engine,
-        address=address,
-        workers=workers,
-        store=store,
-        quick=quick,
-        check=check,
-        out=out,
-    )
+    code = act(options.pop("action"), options.pop("name"), **options)
     if code:
         raise SystemExit(code)
 

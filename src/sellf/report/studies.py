@@ -20,7 +20,7 @@ from sellf.studies.summary import rows as rows_of
 if TYPE_CHECKING:
     from sellf.studies.records import Cell, Record, Results
 
-PACKAGES = ("jax", "equinox", "optax", "numpy")
+PACKAGES = ("jax", "equinox", "numpy")
 
 
 def report(results: "Results", command: str = "") -> str:
