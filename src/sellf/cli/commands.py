@@ -280,7 +280,7 @@ def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
     print(script(shell, COMMANDS), end="")
 
 
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "completion": completion,
     "demo": demo,
@@ -297,20 +297,24 @@ SLOW = {"evaluate": "sellf.cli.train", "train": "sellf.cli.train", "worlds": "se
 """Commands that bring in JAX, and by what."""
 
 
+def commands_for(arguments: Sequence[str]) -> dict[str, Callable[..., None]]:
+    """Return the commands; `train` with the settings of the algorithm that the arguments name."""
+    if not arguments or arguments[0] != "train":
+        return COMMANDS
+    # Only here: an algorithm's settings are known to its module, which brings in JAX.
+    with interrupts.held():
+        from sellf.cli.settings import with_settings
+    return COMMANDS | {"train": with_settings(train, arguments[1:])}
+
+
 def run(arguments: Sequence[str]) -> None:
     """Parse the arguments and run the command; exits with 2 if they make no sense."""
-    commands: dict[str, Callable[..., None]] = dict(COMMANDS)
     command = arguments[0] if arguments else ""
     if command in SLOW and not {"-h", "--help"} & set(arguments):
         with interrupts.held():
             import_module(SLOW[command])
-    if command == "train":
-        # Only here: an algorithm's settings are known to its module, which brings in JAX.
-        from sellf.cli.settings import with_settings
-
-        commands["train"] = with_settings(train, arguments[1:])
     tyro.extras.subcommand_cli_from_dict(
-        commands,
+        commands_for(arguments),
         prog="sellf",
         description=DESCRIPTION,
         args=arguments,
