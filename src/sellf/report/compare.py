@@ -83,7 +83,7 @@ def page(runs: Sequence[Run], command: str) -> Page:
 
 def parts_of(configurations: Sequence[Configuration]) -> list[Section]:
     """Return the pictures and numbers of what may be compared."""
-    done = [configuration for configuration in configurations if configuration.done]
+    done = [one for one in configurations if one.done]
     sections = []
     if done:
         few = run_charts.few_of(done)
@@ -94,17 +94,13 @@ def parts_of(configurations: Sequence[Configuration]) -> list[Section]:
             Section("The numbers", [summary(done)]),
             Section("Acceptance and qualification of each group", run_charts.groups(few)),
         ]
-        policies = [
-            configuration for configuration in few if all(run.policy for run in configuration.done)
-        ]
+        policies = [one for one in few if all(run.policy for run in one.done)]
         if policies:
             sections.append(Section("Who is accepted", run_charts.policies(policies)))
-    learned = run_charts.few_of(
-        [configuration for configuration in configurations if configuration.learned]
-    )
+    learned = run_charts.few_of([one for one in configurations if one.learned])
     if learned:
         sections.append(Section("Learning", run_charts.learning(learned)))
-        bounded = [configuration for configuration in learned if run_charts.bounded(configuration)]
+        bounded = [one for one in learned if run_charts.bounded(one)]
         if bounded:
             sections.append(
                 Section("What the theory's bound is made of", run_charts.bound(bounded))
@@ -114,13 +110,13 @@ def parts_of(configurations: Sequence[Configuration]) -> list[Section]:
 
 def answer(configurations: Sequence[Configuration]) -> list[str]:
     """Return what runs came to: the answer, and a sentence more if rewards tell another story."""
-    done = [configuration for configuration in configurations if configuration.done]
+    done = [one for one in configurations if one.done]
     first = configurations[0].runs[0]
     if not done:
         return [f"{configurations[0].name} on {first.world} is not trained to the end yet."]
     omega = omega_of(configurations)
-    fairest = min(done, key=lambda configuration: configuration.mean("true"))
-    richest = max(done, key=lambda configuration: configuration.mean("reward"))
+    fairest = min(done, key=lambda one: one.mean("true"))
+    richest = max(done, key=lambda one: one.mean("reward"))
     gap, what = fairest.mean("true"), f"disparity in {first.spec.notion}"
     within = "within" if gap <= omega else "above"
     if len(done) == 1:
@@ -195,15 +191,15 @@ def best_in(
 
 
 def _tiles(configurations: Sequence[Configuration]) -> list[tuple[str, str, str]]:
-    done = [configuration for configuration in configurations if configuration.done]
+    done = [one for one in configurations if one.done]
     tiles = []
-    for configuration in done[:3]:
+    for one in done[:3]:
         tiles.append(
             (
-                configuration.name,
-                f"{configuration.mean('true'):.3f}",
-                f"true disparity; reward {configuration.mean('reward'):,.0f}; accepted only "
-                f"{configuration.mean('accepted'):.3f}",
+                one.name,
+                f"{one.mean('true'):.3f}",
+                f"true disparity; reward {one.mean('reward'):,.0f}; accepted only "
+                f"{one.mean('accepted'):.3f}",
             )
         )
     if done:

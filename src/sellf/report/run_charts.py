@@ -39,24 +39,17 @@ def few_of(configurations: Sequence[Configuration]) -> list[Configuration]:
     """Return those that are drawn: of many, the fairest."""
     if len(configurations) <= MOST_LINES:
         return list(configurations)
-    fairest = sorted(
-        configurations,
-        key=lambda configuration: configuration.mean("true") if configuration.done else np.inf,
-    )
-    kept = {id(configuration) for configuration in fairest[:MOST_LINES]}
-    return [configuration for configuration in configurations if id(configuration) in kept]
+    fairest = sorted(configurations, key=lambda one: one.mean("true") if one.done else np.inf)
+    kept = {id(one) for one in fairest[:MOST_LINES]}
+    return [one for one in configurations if id(one) in kept]
 
 
 def over_deployment(few: Sequence[Configuration], done: Sequence[Configuration]) -> list[Block]:
     """Return reward and true disparity over deployment, of `few` among all that are `done`."""
     first = few[0].done[0]
     omega = omega_of(done)
-    means = listed(
-        [f"{configuration.name}: {configuration.mean('reward'):,.0f}" for configuration in few]
-    )
-    gaps = listed(
-        [f"{configuration.name}: {configuration.mean('true'):.3f}" for configuration in few]
-    )
+    means = listed([f"{one.name}: {one.mean('reward'):,.0f}" for one in few])
+    gaps = listed([f"{one.name}: {one.mean('true'):.3f}" for one in few])
     some = "" if len(few) == len(done) else f" The {len(few)} fairest of {len(done)}."
     reward = _lines(few, "reward", "Reward", "resource", f"At the end, {means}.{some}")
     gap = _lines(
@@ -81,9 +74,9 @@ def _lines(
     zero: bool = False,
 ) -> Plot:
     series = []
-    for i, configuration in enumerate(configurations):
-        time = configuration.evaluations[0].by_time["time"]
-        series.append(band(configuration.name, time, *configuration.over_time(what), i))
+    for i, one in enumerate(configurations):
+        time = one.evaluations[0].by_time["time"]
+        series.append(band(one.name, time, *one.over_time(what), i))
     return Plot(
         title=f"{title} over deployment",
         text=text,
@@ -98,7 +91,7 @@ def _lines(
 
 
 def _spread(configurations: Sequence[Configuration]) -> str:
-    return spread_name(len(configuration.done) for configuration in configurations)
+    return spread_name(len(one.done) for one in configurations)
 
 
 def views(configurations: Sequence[Configuration]) -> list[Block]:
@@ -110,14 +103,14 @@ def views(configurations: Sequence[Configuration]) -> list[Block]:
         "alone."
     )
     if len(configurations) == 1:
-        configuration = configurations[0]
-        time = configuration.evaluations[0].by_time["time"]
+        one = configurations[0]
+        time = one.evaluations[0].by_time["time"]
         names = {"disparity": "true", "disparity_exact": "true, exact"}
-        if configuration.imputes:
+        if one.imputes:
             names["disparity_imputed"] = "imputed"
         names["disparity_accepted"] = "accepted only"
         series = [
-            band(name, time, *configuration.over_time(key), colour)
+            band(name, time, *one.over_time(key), colour)
             for colour, (key, name) in enumerate(names.items())
         ]
         return [
@@ -133,13 +126,13 @@ def views(configurations: Sequence[Configuration]) -> list[Block]:
                 spread=_spread(configurations),
             )
         ]
-    true = [configuration.estimate("true") for configuration in configurations]
+    true = [one.estimate("true") for one in configurations]
     return [
         Rows(
             title="True, imputed and naive disparity",
             text=text,
             x_label=f"disparity in {first.spec.notion}",
-            names=[configuration.name for configuration in configurations],
+            names=[one.name for one in configurations],
             marks=[
                 Marks(name, numbers(one.mean(view) for one in configurations), colour, marker)
                 for name, view, colour, marker in MARKS
@@ -164,16 +157,16 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
         )
     ]
     drawn = drawn_groups(configurations)
-    for configuration in configurations:
-        found = configuration.evaluations[0]
+    for one in configurations:
+        found = one.evaluations[0]
         time, groups = found.by_time["time"], [shown(found.groups[i]) for i in drawn]
         charts: list[Chart] = []
         for what in ("acceptance", "qualification"):
-            mean, spread = (part[:, drawn] for part in configuration.over_time(what))
+            mean, spread = (part[:, drawn] for part in one.over_time(what))
             ends = listed([f"{g} {mean[-1, i]:.2f}" for i, g in enumerate(groups[:MOST_LINES])])
             charts.append(
                 Plot(
-                    title=f"{what.capitalize()} under {configuration.name}",
+                    title=f"{what.capitalize()} under {one.name}",
                     text=f"At the end: {ends}.",
                     x_label="decisions",
                     y_label=what,
@@ -183,7 +176,7 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
                     ],
                     x_range=(0.0, None),
                     y_range=(0.0, 1.0),
-                    spread=_spread([configuration]),
+                    spread=_spread([one]),
                 )
             )
         blocks.append(Pair(charts))
@@ -204,17 +197,15 @@ def policies(configurations: Sequence[Configuration]) -> list[Block]:
     """Return whom each configuration accepts."""
     charts: list[Chart] = []
     drawn = drawn_groups(configurations)
-    for configuration in configurations:
-        first, found = configuration.done[0].policy, configuration.evaluations[0]
+    for one in configurations:
+        first, found = one.done[0].policy, one.evaluations[0]
         assert first is not None
-        tables = np.stack(
-            [run.policy.chance for run in configuration.done if run.policy is not None]
-        )
+        tables = np.stack([run.policy.chance for run in one.done if run.policy is not None])
         positions = np.arange(len(first.classes))
         mean, spread = _over_seeds(tables)
         charts.append(
             Plot(
-                title=f"Whom {configuration.name} accepts",
+                title=f"Whom {one.name} accepts",
                 text=f"The policy itself: the chance of acceptance of a newcomer, by {first.axis} "
                 "and group.",
                 x_label=first.axis,
@@ -237,28 +228,26 @@ def learning(configurations: Sequence[Configuration]) -> list[Block]:
     charts: list[Chart] = []
     for what, title in titles.items():
         series = []
-        for i, configuration in enumerate(configurations):
-            series.append(_learned(configuration, what, configuration.name, i))
+        for i, one in enumerate(configurations):
+            series.append(_learned(one, what, one.name, i))
         charts.append(_learning_plot(f"{title} while learning", what, series, configurations))
     blocks: list[Block] = [Pair(charts)]
-    for configuration in configurations:
-        if configuration.imputes and all(
-            "disparity_imputed" in d.metrics for d in configuration.learned
-        ):
+    for one in configurations:
+        if one.imputes and all("disparity_imputed" in d.metrics for d in one.learned):
             lines = [
-                _learned(configuration, f"disparity_{view}", name, i)
+                _learned(one, f"disparity_{view}", name, i)
                 for i, (view, name) in enumerate(VIEWS.items())
             ]
-            title = f"What {configuration.name} saw of the disparity while learning"
-            blocks.append(_learning_plot(title, "disparity", lines, [configuration]))
+            title = f"What {one.name} saw of the disparity while learning"
+            blocks.append(_learning_plot(title, "disparity", lines, [one]))
     return blocks
 
 
 def _learned(
-    configuration: Configuration, what: str, name: str, colour: int, group: int | None = None
+    one: Configuration, what: str, name: str, colour: int, group: int | None = None
 ) -> Series:
-    first = configuration.learned[0]
-    runs = [run.metrics[what] for run in configuration.learned if what in run.metrics]
+    first = one.learned[0]
+    runs = [run.metrics[what] for run in one.learned if what in run.metrics]
     values = np.stack([run if group is None else run[:, group] for run in runs])
     x = (np.arange(values.shape[1]) + 1) * first.spec.config.rollout
     x, values = thinned(x, values)
@@ -272,7 +261,7 @@ def _learning_plot(
     configurations: Sequence[Configuration],
     text: str = "",
 ) -> Plot:
-    several = any(len(configuration.learned) > 1 for configuration in configurations)
+    several = any(len(one.learned) > 1 for one in configurations)
     last = listed([f"{s.name} {s.y[-1]:,.3g}" for s in series if s.y and s.y[-1] is not None])
     return Plot(
         title=title,
@@ -286,11 +275,11 @@ def _learning_plot(
     )
 
 
-def bounded(configuration: Configuration) -> bool:
+def bounded(one: Configuration) -> bool:
     """Return whether the terms of the theory's bound were measured."""
     return all(
         np.ndim(run.metrics.get(name, 0)) == 2
-        for run in configuration.learned
+        for run in one.learned
         for name in ("error", "divergence")
     )
 
@@ -304,8 +293,8 @@ def bound(configurations: Sequence[Configuration]) -> list[Block]:
             "the rejected from those accepted before."
         )
     ]
-    for configuration in configurations:
-        groups = _group_names(configuration)
+    for one in configurations:
+        groups = _group_names(one)
         charts: list[Chart] = []
         for what, title, text in (
             ("error", "Weighted error on the accepted", "The size of the first term's estimate."),
@@ -314,11 +303,11 @@ def bound(configurations: Sequence[Configuration]) -> list[Block]:
             series = []
             size = abs if what == "error" else _root
             for i, group in enumerate(groups[:MOST_LINES]):
-                plain = _learned(configuration, what, group, i, i)
+                plain = _learned(one, what, group, i, i)
                 y = [None if v is None else size(v) for v in plain.y]
                 series.append(Series(group, plain.x, y, colour=i, style=i))
-            title = f"{title}, {configuration.name}"
-            charts.append(_learning_plot(title, what, series, [configuration], text))
+            title = f"{title}, {one.name}"
+            charts.append(_learning_plot(title, what, series, [one], text))
         blocks.append(Pair(charts))
     return blocks
 
@@ -327,9 +316,9 @@ def _root(value: float) -> float:
     return max(value, 0.0) ** 0.5
 
 
-def _group_names(configuration: Configuration) -> list[str]:
-    width = configuration.learned[0].metrics["error"].shape[1]
-    found = configuration.evaluations[:1]
+def _group_names(one: Configuration) -> list[str]:
+    width = one.learned[0].metrics["error"].shape[1]
+    found = one.evaluations[:1]
     return (
         [shown(g) for g in found[0].groups] if found else [f"group {i + 1}" for i in range(width)]
     )

@@ -133,11 +133,7 @@ def cells(results: Results) -> list[dict[str, Any]]:
         named = {"disparity": row.disparity, "exact": row.exact, "seen": row.seen,
                  "reward": row.reward}  # fmt: skip
         for name, figure in named.items():
-            line |= {
-                name: figure.mean,
-                f"{name}_half": figure.half,
-                f"{name}_std": figure.std,
-            }
+            line |= {name: figure.mean, f"{name}_half": figure.half, f"{name}_std": figure.std}
         for name in Group._fields:
             line[name] = _json({key: getattr(one, name) for key, one in row.by_group.items()})
         published = row.published._asdict() if row.published else {}

@@ -206,11 +206,7 @@ def program(notion: Notion) -> Any:
 
 
 def deploy(
-    world: World,
-    notion: Notion,
-    accept: Chances,
-    predict: Chances | None,
-    key: Key[Array, ""],
+    world: World, notion: Notion, accept: Chances, predict: Chances | None, key: Key[Array, ""]
 ) -> dict[str, Array]:
     """Follow one policy through one episode of a new population."""
     length = -(-world.horizon // POINTS)

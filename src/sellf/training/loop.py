@@ -73,19 +73,10 @@ def train(
     logs = loggers.chosen(log)
     listed = _several("configs", configs) if configs is not None else [{}]
     chosen = _several("seeds", seeds) if seeds is not None else [seed]
-    specs = [
-        resolve(
-            world,
-            algorithm,
-            notion,
-            seed=one,
-            steps=steps,
-            settings=settings | dict(config),
-            world_settings=world_settings or {},
-        )
-        for config in listed
-        for one in chosen
-    ]
+    make = partial(
+        resolve, world, algorithm, notion, steps=steps, world_settings=world_settings or {}
+    )
+    specs = [make(seed=s, settings=settings | dict(c)) for c in listed for s in chosen]
     if out is not None and len(specs) > 1:
         raise InputError(
             "out is one run's folder: train one configuration with one seed, or save each agent."

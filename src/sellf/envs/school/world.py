@@ -38,9 +38,7 @@ def school(
             paper).
     """
     if microdata is None and state is not None:
-        raise InputError(
-            f"state is {state!r}: it is of real rows, so name their file, microdata=..."
-        )
+        raise InputError(f"state is {state!r}: of which file? Name it, microdata=...")
     if microdata is None:
         model = school_model.load()
         people = model.sample(np.random.default_rng(0), POOL)
