@@ -33,7 +33,7 @@ def results(folder):
 
     def record(name, **settings):
         agent = sellf.load(folder / name)
-        config = replace(agent.config, **settings)
+        config = replace(agent.spec.config, **settings)
         spec = replace(agent.spec, config=config, deployments=2)
         return Record(spec, evaluate_all([agent], 2)[0], columns_of(agent.history), 1.5)
 

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 from sellf import files
 from sellf.algorithms import networks
 from sellf.algorithms.algorithm import Algorithm
-from sellf.algorithms.config import PPO
 from sellf.compiling import compiled
 from sellf.envs.world import SMALL, World, observe
 from sellf.errors import InputError
@@ -51,9 +50,9 @@ class Agent:
         return self.spec.notion
 
     @property
-    def config(self) -> PPO:
-        """The algorithm's settings."""
-        return self.spec.config
+    def config(self) -> dict[str, Any]:
+        """The algorithm's settings, as plain values."""
+        return self.spec.hyperparameters
 
     @property
     def seed(self) -> int:
@@ -65,7 +64,7 @@ class Agent:
         """What its training says of the constraint it was under; None if it was under none."""
         if not self.history:
             return None
-        return self.spec.algorithm.statement(self.notion, self.config, self.history)
+        return self.spec.algorithm.statement(self.notion, self.spec.config, self.history)
 
     def plot(self) -> Any:
         """Draw how the training went: reward, disparity, acceptance and what it cost."""
