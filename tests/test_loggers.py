@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf import loggers, runs, trackers, training
 from sellf.cli import main
 from sellf.errors import InputError
-from sellf.loggers import LogWarning
-from sellf.trackers import About, TensorBoard
+from sellf.training import loggers, loop, run_folder, trackers
+from sellf.training.loggers import LogWarning
+from sellf.training.trackers import About, TensorBoard
 
 ROLLOUT, ITERATIONS = 256, 8
 SHORT = {
@@ -63,7 +63,7 @@ def train(**options):
 
 def killed(monkeypatch, at=5, **options):
     """Train until a moment at which the log knows more than the last checkpoint."""
-    record = runs.Run.record
+    record = run_folder.Run.record
 
     def stop(self, iteration, row, state, last):
         if iteration == at:
@@ -71,8 +71,8 @@ def killed(monkeypatch, at=5, **options):
         record(self, iteration, row, state, last)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "CHECKPOINT_EVERY", 2)
-        patch.setattr(runs.Run, "record", stop)
+        patch.setattr(run_folder, "CHECKPOINT_EVERY", 2)
+        patch.setattr(run_folder.Run, "record", stop)
         with pytest.raises(MemoryError, match="killed"):
             train(**options)
 
@@ -147,10 +147,10 @@ def test_tensorboard_goes_on_with_neither_double_nor_missing_points(
     # What had not reached the disk when the run was killed; at worst, everything.
     file.write_bytes(file.read_bytes()[: -lost or None])
     assert json.loads((tmp_path / "first" / "config.json").read_text())["log"] == ["tensorboard"]
-    agent = training.resume("first", progress=False)
+    agent = loop.resume("first", progress=False)
     assert same(agent, plain)
     check_events(folder, plain)
-    training.resume("first", progress=False)
+    loop.resume("first", progress=False)
     check_events(folder, plain)
 
 
@@ -240,7 +240,7 @@ def test_a_tracker_that_fails_whenever_is_left_out_and_the_others_go_on(monkeypa
     assert seen == [row["reward"] for row in plain.history]
 
 
-@pytest.mark.filterwarnings("default::sellf.loggers.LogWarning")
+@pytest.mark.filterwarnings("default::sellf.training.loggers.LogWarning")
 def test_on_the_command_line_a_log_that_fails_is_one_sentence(monkeypatch, capsys):
     monkeypatch.setitem(loggers.TRACKERS, "wandb", ("json", Fails))
     words = ["--set", "rollout=256", "epochs=2", "population=300", "window=200"]
@@ -276,7 +276,7 @@ def test_when_a_function_of_one_s_own_raises_the_iteration_is_kept(plain):
     rows = Path("first/metrics.jsonl").read_text().splitlines()
     assert [json.loads(row) for row in rows] == plain.history[:4]
     rest = []
-    agent = training.resume("first", progress=False, log=lambda i, row: rest.append(i))
+    agent = loop.resume("first", progress=False, log=lambda i, row: rest.append(i))
     assert rest == [4, 5, 6, 7]
     assert same(agent, plain)
 
@@ -330,7 +330,7 @@ def test_weights_and_biases_offline_keeps_every_figure_under_one_id(tmp_path, pl
 
     with pytest.raises(KeyboardInterrupt):
         train(out="first", log=["wandb", stop])
-    agent = training.resume("first", progress=False)
+    agent = loop.resume("first", progress=False)
     assert same(agent, plain)
     sittings = sorted(tmp_path.glob("first/wandb/offline-run-*/*.wandb"))
     assert len(sittings) == 2
@@ -379,7 +379,7 @@ def test_weights_and_biases_online_is_gone_on_with_where_it_ended(plain, monkeyp
     monkeypatch.setattr(loggers, "find_spec", lambda name: True)
     monkeypatch.setattr(trackers, "import_module", lambda name: fake)
     killed(monkeypatch, out="first", log="wandb")
-    assert same(training.resume("first", progress=False), plain)
+    assert same(loop.resume("first", progress=False), plain)
     assert list(sent.values()) == [STEPS]
 
 
@@ -398,7 +398,7 @@ def test_mlflow_keeps_every_figure_once_in_one_run(tmp_path, plain, monkeypatch)
     # The run is found again from another folder, as long as the address is the same.
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    agent = training.resume(tmp_path / "first", progress=False)
+    agent = loop.resume(tmp_path / "first", progress=False)
     assert same(agent, plain)
     assert not list(Path().iterdir())
     (run,) = client.search_runs([experiment])

@@ -132,6 +132,24 @@ def test_the_extras_are_those_that_can_be_installed():
     assert {name: list(extra.modules) for name, extra in EXTRAS.items()} == packages
 
 
+def test_what_is_imported_is_declared_and_what_training_declares_is_imported():
+    import ast
+
+    from sellf.cli.doctor import CORE
+    from sellf.extras import EXTRAS
+
+    trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "src").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    imported = {
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    imported = {name.split(".")[0] for name in imported}
+    declared = {*CORE, *(module for extra in EXTRAS.values() for module in extra.modules.values())}
+    assert imported - sys.stdlib_module_names - {"sellf"} <= declared
+    assert set(EXTRAS["train"].modules.values()) <= imported
+
+
 @pytest.mark.parametrize(
     ("command", "package", "extra"),
     [

@@ -38,11 +38,11 @@ def test_the_python_blocks_run_from_top_to_bottom_and_give_what_they_say(
     jax, tmp_path, monkeypatch, capsys
 ):
     pytest.importorskip("duckdb")
-    from sellf import training
     from sellf.cli.lending_log import as_csv
+    from sellf.training import loop
 
-    assert training.train.__kwdefaults__ is not None
-    monkeypatch.setitem(training.train.__kwdefaults__, "steps", STEPS)
+    assert loop.train.__kwdefaults__ is not None
+    monkeypatch.setitem(loop.train.__kwdefaults__, "steps", STEPS)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "loans.csv").write_bytes(as_csv())  # as the commands above leave it
     names: dict[str, Any] = {}

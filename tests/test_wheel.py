@@ -55,7 +55,7 @@ def test_the_wheel_says_what_it_is(built):
     with zipfile.ZipFile(path) as wheel:
         folder = f"sellf-{sellf.__version__}.dist-info"
         metadata = wheel.read(f"{folder}/METADATA").decode()
-        assert "sellf = sellf.cli:main" in wheel.read(f"{folder}/entry_points.txt").decode()
+        assert "sellf = sellf.cli:entry" in wheel.read(f"{folder}/entry_points.txt").decode()
         assert f"{folder}/licenses/LICENSE" in wheel.namelist()
     assert "# sellf" in metadata
     always = [

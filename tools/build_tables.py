@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sellf.envs import school_model
-from sellf.envs.enem import read_enem
+from sellf.envs.school import model as school_model
+from sellf.envs.school.enem import read_enem
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "src" / "sellf" / "envs" / "data"

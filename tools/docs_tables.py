@@ -8,17 +8,15 @@ They stand between `<!-- table: KIND OF_WHAT -->` and `<!-- end of table -->`:
     python tools/docs_tables.py
 """
 
-import ast
 import csv
 import dataclasses
-import inspect
 import re
-import textwrap
 from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
 from pages import DOCS, pages
+from sellf.cli.settings import own_docs
 
 REGION = re.compile(r"(<!-- table: (\w+) (\S+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -35,24 +33,9 @@ def settings(name: str) -> str:
     defaults = {field.name: field.default for field in dataclasses.fields(cls)}
     rows = (
         (f"`{field}`", f"`{defaults[field]!r}`", text.replace("|", "\\|"))
-        for field, text in field_docs(cls).items()
+        for field, text in own_docs(cls).items()
     )
     return table(("setting", "default", "what it is"), rows)
-
-
-def field_docs(cls: type) -> dict[str, str]:
-    """Return the docstring under each field of a dataclass, by field, as one line."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
-    assert isinstance(body, ast.ClassDef)
-    docs: dict[str, str] = {}
-    for field, text in zip(body.body, body.body[1:], strict=False):
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        said = text.value if isinstance(text, ast.Expr) else None
-        if not isinstance(said, ast.Constant) or not isinstance(said.value, str):
-            raise SystemExit(f"{cls.__name__}.{field.target.id} has no docstring.")
-        docs[field.target.id] = " ".join(said.value.split())
-    return docs
 
 
 def coverage(promise: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sellf import files
 from sellf.studies import spec
-from sellf.studies.pictures import style
+from sellf.studies.plots import style
 from sellf.studies.records import Cell
 from sellf.studies.results import results
 from sellf.studies.store import open_store

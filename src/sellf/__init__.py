@@ -8,8 +8,9 @@ import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-import sellf.stopping as _stopping  # noqa: F401 - before what takes a while to import
+import sellf.interrupts as _interrupts  # noqa: F401 - before what takes a while to import
 from sellf import errors, report
+from sellf._version import __version__ as __version__
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.fairness import (
     Certificate,
@@ -32,21 +33,20 @@ from sellf.fairness import (
 )
 
 if _TYPE_CHECKING:
-    from sellf.agent import Agent, load
     from sellf.envs.custom import world_from_frame
     from sellf.envs.world import World
     from sellf.envs.worlds import make_world
-    from sellf.evaluation import Evaluation, evaluate
-    from sellf.training import train
-
-__version__ = "0.1.0"
+    from sellf.training.agent import Agent, load
+    from sellf.training.evaluation import Evaluation, evaluate
+    from sellf.training.loop import resume, train
 
 _LAZY = {
-    "Agent": "sellf.agent",
-    "Evaluation": "sellf.evaluation",
-    "evaluate": "sellf.evaluation",
-    "load": "sellf.agent",
-    "train": "sellf.training",
+    "Agent": "sellf.training.agent",
+    "Evaluation": "sellf.training.evaluation",
+    "evaluate": "sellf.training.evaluation",
+    "load": "sellf.training.agent",
+    "resume": "sellf.training.loop",
+    "train": "sellf.training.loop",
     "World": "sellf.envs.world",
     "make_world": "sellf.envs.worlds",
     "world_from_frame": "sellf.envs.custom",
@@ -103,6 +103,7 @@ __all__ = [
     "renyi",
     "renyi_population",
     "report",
+    "resume",
     "self_normalised_mean",
     "train",
     "world_from_frame",

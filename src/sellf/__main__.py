@@ -1,7 +1,5 @@
 """`python -m sellf` is `sellf`."""
 
-import sys
+from sellf.cli import entry
 
-from sellf.cli import main
-
-sys.exit(main())
+entry()

@@ -21,7 +21,12 @@ class Extra:
 EXTRAS = {
     "audit": Extra(
         "audits of CSV and Parquet files, and of logs without propensities",
-        {"duckdb": "duckdb", "pyarrow": "pyarrow", "scikit-learn": "sklearn"},
+        {
+            "duckdb": "duckdb",
+            "pyarrow": "pyarrow",
+            "scikit-learn": "sklearn",
+            "threadpoolctl": "threadpoolctl",
+        },
     ),
     "train": Extra(
         "worlds, training, evaluation and studies",
@@ -30,13 +35,12 @@ EXTRAS = {
             "gymnasium": "gymnasium",
             "jax": "jax",
             "jaxtyping": "jaxtyping",
-            "optax": "optax",
             "safetensors": "safetensors",
         },
     ),
     "report": Extra(
         "reports and pictures: report, --html, plot(), study figures",
-        {"jinja2": "jinja2", "matplotlib": "matplotlib"},
+        {"jinja2": "jinja2", "markupsafe": "markupsafe", "matplotlib": "matplotlib"},
     ),
     "ray": Extra("studies on a cluster: --engine ray", {"ray": "ray"}),
     "tensorboard": Extra("training logs: --log tensorboard", {"tensorboardx": "tensorboardX"}),

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf import runs, training
 from sellf.algorithms.catalogue import ALGORITHMS, resolve
 from sellf.algorithms.trainer import permutations
 from sellf.cli import main
 from sellf.envs import world as worlds
+from sellf.training import loop, run_folder
 
 SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 300, "window": 200}
@@ -115,7 +115,7 @@ def test_flipping_every_hidden_label_leaves_the_trained_agent_bit_for_bit(
     plain = train()
     _flip_hidden_labels(monkeypatch)
     assert same(plain, train())
-    training.program.cache_clear()
+    loop.program.cache_clear()
 
 
 def test_flipping_hidden_labels_does_change_what_the_oracle_learns(monkeypatch):
@@ -124,7 +124,7 @@ def test_flipping_hidden_labels_does_change_what_the_oracle_learns(monkeypatch):
     plain = sellf.train("lending", "pocar-oracle", **settings)
     _flip_hidden_labels(monkeypatch)
     assert not same(plain, sellf.train("lending", "pocar-oracle", **settings))
-    training.program.cache_clear()
+    loop.program.cache_clear()
 
 
 def _flip_hidden_labels(monkeypatch):
@@ -137,7 +137,7 @@ def _flip_hidden_labels(monkeypatch):
         return decide(world, profile, action, chance, *rest)
 
     monkeypatch.setattr(worlds, "decide", flipped)
-    training.program.cache_clear()
+    loop.program.cache_clear()
 
 
 def people(score, chance, *, change=None, cost=0.5):
@@ -271,21 +271,21 @@ class Stopped(Exception):  # noqa: N818
 def test_stopping_after_any_iteration_and_going_on_changes_nothing(
     at, algorithm, notion, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(runs, "CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr(run_folder, "CHECKPOINT_EVERY", 2)
     settings = {"steps": 256 * 9, "out": tmp_path / "run", "notion": notion}
     whole = short(algorithm, **settings | {"out": tmp_path / "whole"})
-    record = runs.Run.record
+    record = run_folder.Run.record
 
     def stop(self, iteration, *rest, **more):
         record(self, iteration, *rest, **more)
         if iteration == at:
             raise Stopped
 
-    monkeypatch.setattr(runs.Run, "record", stop)
+    monkeypatch.setattr(run_folder.Run, "record", stop)
     with pytest.raises(Stopped):
         short(algorithm, **settings)
-    monkeypatch.setattr(runs.Run, "record", record)
-    resumed = training.resume(tmp_path / "run", progress=False)
+    monkeypatch.setattr(run_folder.Run, "record", record)
+    resumed = loop.resume(tmp_path / "run", progress=False)
     assert same(whole, resumed)
     for name in ("metrics.jsonl", "agent.safetensors", "checkpoint.safetensors"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
@@ -294,27 +294,27 @@ def test_stopping_after_any_iteration_and_going_on_changes_nothing(
 def test_ctrl_c_finishes_the_iteration_saves_and_says_how_to_go_on(tmp_path, monkeypatch):
     settings = {"steps": 256 * 6, "progress": True}
     whole = short("sellf", **settings, out=tmp_path / "whole")
-    record = runs.Run.record
+    record = run_folder.Run.record
 
     def press(self, iteration, *rest, **more):
         record(self, iteration, *rest, **more)
         if iteration == 1:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(runs.Run, "record", press)
+    monkeypatch.setattr(run_folder.Run, "record", press)
     with pytest.raises(KeyboardInterrupt) as stopped:
         short("sellf", **settings, out=tmp_path / "run")
     monkeypatch.undo()
     assert f"sellf train --resume {tmp_path / 'run'}" in str(stopped.value)
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2
-    assert same(whole, training.resume(tmp_path / "run", progress=False))
+    assert same(whole, loop.resume(tmp_path / "run", progress=False))
 
 
 def test_a_run_killed_at_any_moment_goes_on_and_ends_the_same(tmp_path):
     code = (
-        "import sys, sellf; from sellf import runs; runs.CHECKPOINT_EVERY = 1; "
-        "from sellf import training; "
-        "training.resume(sys.argv[1], progress=False) if len(sys.argv) > 2 else "
+        "import sys, sellf; from sellf.training import loop, run_folder; "
+        "run_folder.CHECKPOINT_EVERY = 1; "
+        "loop.resume(sys.argv[1], progress=False) if len(sys.argv) > 2 else "
         "sellf.train('lending', 'sellf', steps=512 * 60, rollout=512, epochs=2, progress=False, "
         "world_settings={'population': 300, 'window': 200}, out=sys.argv[1])"
     )
@@ -445,7 +445,9 @@ def test_a_setting_that_world_and_algorithm_both_have_goes_where_its_value_fits(
 ):
     told = {}
     agent = SimpleNamespace(algorithm="focops", world=SimpleNamespace(name="lending"), statement="")
-    monkeypatch.setattr("sellf.training.train", lambda *_, **options: told.update(options) or agent)
+    monkeypatch.setattr(
+        "sellf.training.loop.train", lambda *_, **options: told.update(options) or agent
+    )
     train = ["train", "lending", "focops", "--out", str(tmp_path / "run")]
     assert main([*train, "--set", "cost=imputed", "cost=0.7", "limit=5"]) == 0
     assert (told["cost"], told["limit"]) == ("imputed", 5)
@@ -511,17 +513,17 @@ def test_a_run_from_the_command_line_and_its_folder(tmp_path, capsys, monkeypatc
 def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_the_last_checkpoint(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(runs, "CHECKPOINT_EVERY", 1)
-    check = training._check
+    monkeypatch.setattr(run_folder, "CHECKPOINT_EVERY", 1)
+    check = loop._check
     monkeypatch.setattr(
-        training,
+        loop,
         "_check",
         lambda row, i, run: check(row | ({"loss": float("nan")} if i == 2 else {}), i, run),
     )
-    with pytest.raises(training.DivergedError, match="loss is not a number in iteration 2"):
+    with pytest.raises(loop.DivergedError, match="loss is not a number in iteration 2"):
         short("ppo", out=tmp_path / "run")
     monkeypatch.undo()
-    assert len(training.resume(tmp_path / "run", progress=False).history) == 4
+    assert len(loop.resume(tmp_path / "run", progress=False).history) == 4
 
 
 def test_a_full_disk_is_answered_in_a_sentence_and_leaves_what_was_there(tmp_path, monkeypatch):

@@ -49,9 +49,8 @@ def test_one_more_person_does_not_widen_the_interval(people):
 @pytest.mark.slow
 def test_where_only_sums_are_taken_intervals_are_a_little_wider(monkeypatch):
     """The step that was a factor of three: one row more than are looked at one by one."""
-    from widths import ratios, standard
-
     from sellf.audit import evidence
+    from widths import ratios, standard
 
     cell = standard(evidence.MOST_ROWS)
     rows = ratios(cell, 1)

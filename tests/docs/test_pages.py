@@ -1,5 +1,6 @@
 """Every page does what it says: its Python runs, it prints what it shows, its commands parse."""
 
+import dataclasses
 import functools
 import re
 import shlex
@@ -43,7 +44,7 @@ def with_python() -> list[Path]:
 @pytest.fixture
 def short_trainings(monkeypatch):
     """Cut every training of a page short; what it prints is then not compared."""
-    training = pytest.importorskip("sellf.training")
+    training = pytest.importorskip("sellf.training.loop")
     whole = training.train
 
     @functools.wraps(whole)
@@ -104,7 +105,9 @@ def typed(line: str) -> dict[str, Any]:
         return note
 
     asked = shlex.split(line.partition(" > ")[0], comments=True)[1:]
-    known = {command: noted(command, function) for command, function in cli.COMMANDS.items()}
+    known = {
+        command: noted(command, function) for command, function in cli.commands_for(asked).items()
+    }
     tyro.extras.subcommand_cli_from_dict(known, prog="sellf", args=asked)
     return calls
 
@@ -129,7 +132,7 @@ def test_every_command_in_the_pages_parses_and_names_what_exists(tmp_path, monke
         if call["command"] == "train" and call["resume"] is None:
             assert call["world"] in WORLDS, line
             algorithm = find(call["algorithm"])
-            own = ("beta_disparity", "beta_renyi", "omega")
+            own = (field.name for field in dataclasses.fields(algorithm.config))
             given = {key: call[key] for key in own if call[key] is not None}
             _, settings = _split(list(call["set"]), call["world"], call["algorithm"])
             configure(algorithm, settings | given)

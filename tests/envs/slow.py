@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from sellf.envs import school_model
-from sellf.envs.enem import People
 from sellf.envs.recidivism import smoothed
+from sellf.envs.school import model as school_model
+from sellf.envs.school.enem import People
 from sellf.envs.tables import compas, fico
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from sellf.envs.enem import FEATURES, GRADES, impute_grades, one_hot, read_enem
-from sellf.envs.school_law import fit_law, fit_logistic, look_up, shifted_to
+from sellf.envs.school.enem import FEATURES, GRADES, impute_grades, one_hot, read_enem
+from sellf.envs.school.law import fit_law, fit_logistic, look_up, shifted_to
 
 COLUMNS = ("NU_ANO", "SG_UF_PROVA", "TP_COR_RACA", *FEATURES, "NU_NOTA_LC", *GRADES)
 Row = dict[str, str]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from sellf.envs import school_model
-from sellf.envs.enem import EnemRows, People, one_hot, read_enem
-from sellf.envs.school_law import design_matrix
-from sellf.envs.school_model import SchoolModel
+from sellf.envs.school import model as school_model
+from sellf.envs.school.enem import EnemRows, People, one_hot, read_enem
+from sellf.envs.school.law import design_matrix
+from sellf.envs.school.model import SchoolModel
 
 ENEM = Path(__file__).resolve().parents[3] / "shared" / "data" / "enem" / "enem_sp_2017_2023.csv"
 needs_enem = pytest.mark.skipif(not ENEM.exists(), reason="no ENEM microdata at hand")

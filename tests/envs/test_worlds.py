@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.envs import enem, school_model
 from sellf.envs import world as worlds
 from sellf.envs.recidivism import smoothed
+from sellf.envs.school import enem
+from sellf.envs.school import model as school_model
 from sellf.envs.tables import compas
 from sellf.envs.worlds import make_world
+from sellf.errors import InputError
 
 REAL_ROWS = Path(__file__).parents[3] / "shared" / "data" / "enem" / "enem_sp_2017_2023.csv"
 
@@ -97,12 +99,12 @@ def test_smoothing_leaves_full_cells_and_fills_empty_ones():
     assert rate[:, 1] == pytest.approx(group)
 
 
-def test_school_uses_the_real_rows_of_a_microdata_file(tmp_path):
-    path = tmp_path / "MICRODADOS_ENEM_2020.csv"
+def microdata(path, state="SP", delimiter=";"):
+    """A file such as INEP publishes, of 400 made-up applicants."""
     rng = np.random.default_rng(0)
     needed = ["SG_UF_PROVA", enem.RACE, *enem.FEATURES, enem.LANGUAGES, *enem.GRADES]
     with path.open("w", encoding="latin-1", newline="") as file:
-        writer = csv.writer(file, delimiter=";")
+        writer = csv.writer(file, delimiter=delimiter)
         writer.writerow([*needed, "NO_MUNICIPIO_PROVA"])
         for _ in range(400):
             answers = ["1" if f.startswith("TP") else "A" for f in enem.FEATURES]
@@ -110,7 +112,12 @@ def test_school_uses_the_real_rows_of_a_microdata_file(tmp_path):
             answers[1] = rng.choice(["F", "M"])
             race = rng.integers(1, 4)
             grades = rng.normal(560 + 30 * (race == 1), 60, 4).round(1)
-            writer.writerow(["SP", race, *answers, *grades, "São Paulo"])
+            writer.writerow([state, race, *answers, *grades, "São Paulo"])
+    return path
+
+
+def test_school_uses_the_real_rows_of_a_microdata_file(tmp_path):
+    path = microdata(tmp_path / "MICRODADOS_ENEM_2020.csv")
     world = make_world("school", microdata=path)
     assert world.profiles == 4 * 400
     assert world.arrivals.profile.shape == (400,)
@@ -119,6 +126,24 @@ def test_school_uses_the_real_rows_of_a_microdata_file(tmp_path):
     numbers = np.asarray(continuous.encoding.numbers)
     np.testing.assert_allclose(numbers.mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(numbers.std(axis=0), 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("delimiter", [";", ","])
+def test_school_takes_microdata_of_another_state(tmp_path, delimiter):
+    path = microdata(tmp_path / "rj.csv", "RJ", delimiter)
+    with pytest.raises(InputError, match="for another state type state='RJ'"):
+        make_world("school", microdata=path)
+    assert make_world("school", microdata=path, state="RJ").profiles == 4 * 400
+    with pytest.raises(InputError, match="of which file"):
+        make_world("school", state="RJ")
+
+
+@pytest.mark.skipif(not REAL_ROWS.exists(), reason="no real rows at hand")
+def test_real_rows_separated_by_commas_load_whatever_their_state(tmp_path):
+    text = REAL_ROWS.read_text(encoding="latin-1").replace(",SP,", ",MG,")
+    (tmp_path / "mg.csv").write_text(text, encoding="latin-1")
+    found = make_world("school", microdata=tmp_path / "mg.csv", state="MG")
+    assert found.profiles == make_world("school", microdata=REAL_ROWS).profiles
 
 
 @pytest.mark.skipif(not REAL_ROWS.exists(), reason="no real rows at hand")

@@ -59,17 +59,18 @@ def untrained(world: Any, folder: Path) -> Path:
     """Save an agent that knows nothing: its files are like any other's, and made at once."""
     import numpy as np
 
-    from sellf.agent import Agent
-    from sellf.algorithms import catalogue, networks
-    from sellf.algorithms.config import as_dict
+    from sellf.algorithms import networks
+    from sellf.training.agent import Agent
+    from sellf.training.spec import resolve
 
-    hooks, config = catalogue.resolve("sellf", {})
+    spec = resolve(world, "sellf", "opportunity", seed=0, steps=1, settings={}, world_settings={})
+    hooks = spec.algorithm
     chance = np.random.default_rng(0)
     policy, predictor = (
         chance.normal(size=networks.size(stacks, world.inputs)).astype(np.float32)
         for stacks in (hooks.stacks(len(world.groups)), (hooks.predictor,))
     )
-    agent = Agent(world, "sellf", "opportunity", as_dict(config), 0, policy, predictor)
+    agent = Agent(spec, policy, predictor)
     return agent.save(folder / "agent")
 
 
@@ -109,25 +110,21 @@ def use_run(folder: Path) -> Any:
     import jax
     import jax.numpy as jnp
 
-    from sellf import runs, training
-    from sellf.algorithms import catalogue
-    from sellf.algorithms.algorithm import Task
+    from sellf.training import loop, run_folder
 
-    run = runs.open_run(folder / "run")
-    plan = training.Plan(**run.plan)
-    sizes = (plan.world.population, plan.world.window, plan.config["rollout"])
-    if max(sizes) > 5000 or plan.iterations > 100 or plan.algorithm != "ppo":
+    run = run_folder.open_run(folder / "run")
+    spec, world = run.spec, run.spec.world.make()
+    sizes = (world.population, world.window, spec.config.rollout)
+    if max(sizes) > 5000 or spec.iterations > 100 or spec.algorithm.name != "ppo":
         return "another training"
-    hooks, config = catalogue.resolve(plan.algorithm, plan.config)
-    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
-    task = Task(plan.world, plan.notion, plan.iterations)
+    task, config = loop._inputs(spec)
     state = jax.eval_shape(
-        lambda key: training.trainer.init(hooks, task, config, key), jax.random.key(plan.seed)
+        lambda key: loop.trainer.init(spec.algorithm, task, config, key), jax.random.key(spec.seed)
     )
     like = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state)
     restored, rows = run.restore(like)
-    leaves = [runs._raw(leaf).tobytes() for leaf in jax.tree.leaves(restored)]
-    return leaves, rows, plan.config, plan.seed, plan.steps
+    leaves = [run_folder._raw(leaf).tobytes() for leaf in jax.tree.leaves(restored)]
+    return leaves, rows, spec.config, spec.seed, spec.steps
 
 
 def good_store(folder: Path) -> Path:

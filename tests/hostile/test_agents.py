@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf import files, training
+from sellf import files
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.training import loop
 
 SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
 SMALL = {"population": 300, "window": 200, "horizon": 200}
@@ -79,7 +80,7 @@ def test_a_world_given_as_an_object_is_loaded_and_resumed_as_it_was(world, tmp_p
 
     with pytest.raises(Stop):
         sellf.train(made, "ppo", out=tmp_path / "run", log=stop, **SHORT)
-    resumed = training.resume(tmp_path / "run", progress=False)
+    resumed = loop.resume(tmp_path / "run", progress=False)
     assert tables(resumed.world) == tables(made)
     assert np.array_equal(np.asarray(resumed.parameters), np.asarray(whole.parameters))
     resumed.save(tmp_path / "again")

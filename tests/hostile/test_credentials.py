@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 import sellf
-from sellf import loggers, trackers, training
-from sellf.loggers import LogWarning
-from sellf.trackers import About, MLflow, WeightsAndBiases
+from sellf.training import loggers, loop, trackers
+from sellf.training.loggers import LogWarning
+from sellf.training.trackers import About, MLflow, WeightsAndBiases
 
 SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
 SMALL = {"population": 300, "window": 200}
@@ -68,7 +68,7 @@ def test_a_stored_tracking_address_gets_no_token(tmp_path, server, monkeypatch):
     path = tmp_path / "run" / loggers.IDENTITIES
     path.write_text(json.dumps({"mlflow": {"uri": address, "run": "0" * 32}}))
     with pytest.warns(LogWarning, match="here one logs to another uri.*MLFLOW_TRACKING_URI"):
-        training.resume(tmp_path / "run", progress=False)
+        loop.resume(tmp_path / "run", progress=False)
     assert told == []
     from mlflow.tracking import MlflowClient
 

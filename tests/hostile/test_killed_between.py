@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import sellf
-from sellf import files, leftovers, metrics, runs, training
+from sellf import files, leftovers
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.training import loop, metrics, run_folder
 
 SETTINGS = {"steps": 256 * 6, "rollout": 256, "epochs": 1, "progress": False}
 SMALL = {"population": 300, "window": 200}
@@ -24,7 +25,7 @@ def whole(tmp_path_factory, jax):
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SELLF_CACHE", str(folder / "cache"))
-        patch.setattr(runs, "CHECKPOINT_EVERY", 2)
+        patch.setattr(run_folder, "CHECKPOINT_EVERY", 2)
         sellf.train("lending", "sellf-direct", world_settings=SMALL, out=folder / "run", **SETTINGS)
         yield folder / "run"
 
@@ -56,7 +57,7 @@ def test_killed_at_any_write_a_run_ends_the_same(whole, tmp_path, monkeypatch, a
             )
     if not (tmp_path / "run").exists():
         return
-    training.resume(tmp_path / "run", progress=False)
+    loop.resume(tmp_path / "run", progress=False)
     for name in ("metrics.jsonl", "agent.safetensors", "checkpoint.safetensors"):
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
 

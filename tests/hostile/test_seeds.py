@@ -31,7 +31,7 @@ def test_the_command_line_refuses_them_with_a_sentence(value, tmp_path, capsys, 
 
 
 def test_deployments_have_seeds_of_their_own_and_a_number(jax):
-    from sellf.evaluation import evaluate
+    from sellf.training.evaluation import evaluate
 
     for value in BAD:
         with pytest.raises(InputError, match="seed is"):

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 import sellf
-from sellf import stopping, training
+from sellf import interrupts
 from sellf.cli import main
-from sellf.progress import Interrupt
+from sellf.interrupts import DeferredInterrupt
+from sellf.training import loop
 
 TRAIN = ["train", "lending", "ppo", "--steps", "512", "--quiet"]
 
@@ -40,8 +41,8 @@ def test_a_rollout_of_one_decision_is_not_blamed_on_the_learning_rate(
 
 def test_a_checkpoint_is_only_spoken_of_if_there_is_one(tmp_path, monkeypatch, capsys, jax):
     monkeypatch.setenv("SELLF_CACHE", str(tmp_path / "cache"))
-    plain = training._plain
-    monkeypatch.setattr(training, "_plain", lambda m: plain(m) | {"loss": float("nan")})
+    plain = loop._plain
+    monkeypatch.setattr(loop, "_plain", lambda m: plain(m) | {"loss": float("nan")})
     assert main([*TRAIN, "--set", "rollout=256", "--out", str(tmp_path / "run")]) == 2
     told = capsys.readouterr().err
     assert "loss is not a number in iteration 0" in told
@@ -55,24 +56,24 @@ def test_ctrl_c_that_a_library_swallowed_still_stops_the_training(capsys, monkey
     def swallow(*_, **__):
         with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
-        with Interrupt():
+        with DeferredInterrupt():
             raise AssertionError("the training began")
 
-    monkeypatch.setattr("sellf.cli.worlds.show", swallow)
+    monkeypatch.setattr("sellf.cli.worlds.print_worlds", swallow)
     assert main(["worlds"]) == 130
-    stopping.check()
+    interrupts.check()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_ctrl_c_while_a_program_is_compiled_is_a_wish_that_is_kept(tmp_path, monkeypatch, jax):
+def test_ctrl_c_while_a_program_is_compiled_is_not_lost(tmp_path, monkeypatch, jax):
     monkeypatch.setenv("SELLF_CACHE", str(tmp_path / "cache"))
-    program = training.program
+    program = loop.program
 
     def press(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
         return program(*arguments, **options)
 
-    monkeypatch.setattr(training, "program", press)
+    monkeypatch.setattr(loop, "program", press)
     with pytest.raises(KeyboardInterrupt):
         sellf.train("lending", "ppo", steps=1024, rollout=256, progress=False, out=tmp_path / "run")
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 1
@@ -123,7 +124,7 @@ def test_ctrl_c_while_a_command_compiles_ends_it_at_once_in_a_sentence(tmp_path)
 IMPORTING = """
 import signal, sys
 sys.argv, sys.orig_argv = ["-m", "train"], ["python", "-m", {module!r}, "train"]
-import sellf.stopping
+import sellf.interrupts
 sys.modules.pop("this", None)
 sys.path.insert(0, {folder!r})
 import slow

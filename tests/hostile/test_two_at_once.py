@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 STUDY = """
 import sys, time
-from sellf.studies.engines import Outcome
+from sellf.studies.engines.base import Outcome
 from sellf.studies.run import run
 from sellf.studies.store import open_store
 from tests.studies.tiny import FakeEngine, folder, study

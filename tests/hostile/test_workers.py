@@ -14,8 +14,8 @@ import pytest
 
 import sellf
 from sellf import leftovers
-from sellf.studies import engines, plan
-from sellf.studies.engines import local
+from sellf.studies import plan
+from sellf.studies.engines import base, local
 from sellf.studies.store import open_store
 from tests.studies.tiny import study
 
@@ -31,7 +31,7 @@ def fake(tmp_path, monkeypatch):
 def work(engine, number):
     for i in range(number):
         run = replace(RUN, seed=10 * i)
-        engine.submit(engines.job(run, plan.key(run)))
+        engine.submit(base.job(run, plan.key(run)))
 
 
 def test_pipes_are_closed_by_the_thread_that_reads_them(fake, monkeypatch):

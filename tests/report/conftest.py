@@ -10,14 +10,12 @@ STEPS = 4096
 @pytest.fixture(scope="session")
 def folder(jax, tmp_path_factory):
     """Return a folder with two runs of sellf and one of ppo, and one that is not finished."""
-    from sellf import training
+    from sellf.training import loop
 
     folder = tmp_path_factory.mktemp("runs")
     options = {"steps": STEPS, "progress": False}
     for algorithm, seed in (("ppo", 0), ("sellf", 0), ("sellf", 1)):
-        training.train(
-            "lending", algorithm, seed=seed, out=folder / f"{algorithm}-{seed}", **options
-        )
+        loop.train("lending", algorithm, seed=seed, out=folder / f"{algorithm}-{seed}", **options)
     unfinished = folder / "unfinished"
     unfinished.mkdir()
     for name in ("config.json", "metrics.jsonl"):
@@ -29,16 +27,14 @@ def folder(jax, tmp_path_factory):
 def results(folder):
     """Return a study of two algorithms, with a grid for one of them."""
     import sellf
-    from sellf.evaluation import evaluate_all
-    from sellf.report.deeds import columns_of
-    from sellf.studies.records import Cell, Record, Results, RunSpec
+    from sellf.report.run_data import columns_of
+    from sellf.studies.records import Cell, Record, Results
+    from sellf.training.evaluation import evaluate_all
 
     def record(name, **settings):
         agent = sellf.load(folder / name)
-        spec = RunSpec(
-            "lending", {}, "opportunity", agent.algorithm, agent.config | settings, agent.seed,
-            STEPS, 2,
-        )  # fmt: skip
+        config = replace(agent.spec.config, **settings)
+        spec = replace(agent.spec, config=config, deployments=2)
         return Record(spec, evaluate_all([agent], 2)[0], columns_of(agent.history), 1.5)
 
     tried = [record("sellf-0"), record("sellf-1", beta_disparity=3.0)]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sellf import files
 from sellf.cli import main
@@ -20,15 +21,15 @@ pytest.importorskip("jax")
 
 
 @pytest.fixture(scope="module")
-def deeds(folder):
-    from sellf.report.deeds import from_folders
+def runs(folder):
+    from sellf.report.run_data import from_folders
 
     return from_folders([folder])
 
 
-def test_one_program_deploys_all_algorithms_as_each_would_be_alone(folder, deeds):
+def test_one_program_deploys_all_algorithms_as_each_would_be_alone(folder, runs):
     import sellf
-    from sellf.evaluation import evaluate, evaluate_all
+    from sellf.training.evaluation import evaluate, evaluate_all
 
     agents = [sellf.load(folder / name) for name in ("ppo-0", "sellf-0")]
     for agent, found in zip(agents, evaluate_all(agents, 2, seed=5), strict=True):
@@ -63,20 +64,22 @@ def test_a_runs_report_shows_all_there_is_to_see(folder, tmp_path, capsys):
     assert series == {"true", "true, exact", "imputed", "accepted only"}
 
 
-def test_the_numbers_are_those_of_the_evaluations(deeds):
+def test_the_numbers_are_those_of_the_evaluations(runs):
     from sellf.report.compare import report
 
-    page = Reader(report(deeds, "sellf report runs"))
+    page = Reader(report(runs, "sellf report runs"))
     table = next(rows for name, rows in page.tables.items() if name.startswith("What deployments"))
     by_name = {row[" "][1]: row for row in table}
     assert set(by_name) == {"ppo", "sellf"}
-    seeds = [deed.evaluation for deed in deeds if deed.algorithm == "sellf"]
+    seeds = [run.evaluation for run in runs if run.spec.algorithm.name == "sellf"]
     rewards = [one.rewards.mean() for one in seeds]
     gaps = [one.disparities["true"].mean() for one in seeds]
     row = by_name["sellf"]
     assert row["runs"][1] == "2"
     assert float(row["reward"][0]) == pytest.approx(np.mean(rewards), rel=1e-6)
-    assert float(row["± reward"][0]) == pytest.approx(np.std(rewards, ddof=1), rel=1e-4)
+    # Half of the t interval over two seeds, as in a study's tables.
+    low, high = stats.t.interval(0.95, 1, np.mean(rewards), stats.sem(rewards))
+    assert float(row["± reward"][0]) == pytest.approx((high - low) / 2, rel=1e-4)
     assert float(row["true disparity"][0]) == pytest.approx(np.mean(gaps), rel=1e-6)
     assert by_name["ppo"]["imputed"][0] is None  # it imputes nothing
     curve = [
@@ -86,25 +89,25 @@ def test_the_numbers_are_those_of_the_evaluations(deeds):
     paths = np.stack([one.by_time["reward"].mean(axis=0) for one in seeds])
     assert float(curve[-1]["resource"][0]) == pytest.approx(paths[:, -1].mean(), rel=1e-6)
     assert float(curve[-1]["high"][0]) == pytest.approx(
-        paths[:, -1].mean() + paths[:, -1].std(), rel=1e-6
+        paths[:, -1].mean() + stats.t.ppf(0.975, 1) * stats.sem(paths[:, -1]), rel=1e-6
     )
 
 
-def test_the_policys_picture_is_the_policy(folder, deeds):
+def test_the_policys_picture_is_the_policy(folder, runs):
     import sellf
 
     agent = sellf.load(folder / "sellf-0")
-    deed = next(deed for deed in deeds if deed.algorithm == "sellf" and deed.seed == 0)
+    run = next(run for run in runs if run.spec.algorithm.name == "sellf" and run.spec.seed == 0)
     for i, group in enumerate(agent.world.groups):
         chance = agent.probability(np.eye(10), [group] * 10)
-        np.testing.assert_allclose(deed.policy.chance[i], chance, rtol=1e-4)
-    assert deed.policy.axis == "score"
-    assert deed.policy.classes[0] == "0-10"
+        np.testing.assert_allclose(run.policy.chance[i], chance, rtol=1e-4)
+    assert run.policy.axis == "score"
+    assert run.policy.classes[0] == "0-10"
 
 
 def test_people_of_a_world_without_a_score_are_told_apart_by_their_chances(jax):
     from sellf.envs.worlds import make_world
-    from sellf.report.deeds import classes_of, policy_picture
+    from sellf.report.run_data import classes_of, policy_picture
 
     world = make_world("recidivism")
     axis, names, _ = classes_of(world)
@@ -130,11 +133,11 @@ def test_people_of_a_world_without_a_score_are_told_apart_by_their_chances(jax):
     )
 
 
-def test_unfinished_runs_are_named_and_show_their_learning_only(folder, deeds):
+def test_unfinished_runs_are_named_and_show_their_learning_only(folder, runs):
     from sellf.report.compare import report
 
-    waiting = [deed for deed in deeds if deed.evaluation is None]
-    assert [Path(deed.name).name for deed in waiting] == ["unfinished"]
+    waiting = [run for run in runs if run.evaluation is None]
+    assert [Path(run.name).name for run in waiting] == ["unfinished"]
     text = report(waiting, "sellf report x")
     page = Reader(text)
     assert "is not trained to the end yet" in text
@@ -143,18 +146,18 @@ def test_unfinished_runs_are_named_and_show_their_learning_only(folder, deeds):
     assert not any("over deployment" in caption for caption in page.tables)
 
 
-def test_the_bounds_terms_are_drawn_where_they_were_measured(deeds):
+def test_the_bounds_terms_are_drawn_where_they_were_measured(runs):
     from sellf.report.compare import report
 
-    deed = next(deed for deed in deeds if deed.algorithm == "sellf")
-    length = len(deed.history["reward"])
+    run = next(run for run in runs if run.spec.algorithm.name == "sellf")
+    length = len(run.metrics["reward"])
     measured = {
         "error": np.stack([np.linspace(-0.2, 0, length), np.linspace(0.1, 0.3, length)], axis=1),
         "divergence": np.full((length, 2), 4.0),
     }
-    bare = {name: column for name, column in deed.history.items() if name not in measured}
-    without = Reader(report([replace(deed, history=bare)], "sellf report x"))
-    page = Reader(report([replace(deed, history=deed.history | measured)], "sellf report x"))
+    bare = {name: column for name, column in run.metrics.items() if name not in measured}
+    without = Reader(report([replace(run, metrics=bare)], "sellf report x"))
+    page = Reader(report([replace(run, metrics=run.metrics | measured)], "sellf report x"))
     captions = {caption for caption in page.tables if caption not in without.tables}
     assert len(captions) == 2
     error = page.tables["Figures of “Weighted error on the accepted, sellf”"]
@@ -163,27 +166,32 @@ def test_the_bounds_terms_are_drawn_where_they_were_measured(deeds):
     assert {float(row["divergence"][0]) for row in root} == {2.0}
 
 
-def test_names_of_groups_and_folders_are_text(deeds):
+def test_names_of_groups_and_folders_are_text(runs):
     from sellf.report.compare import report
 
-    def renamed(deed):
-        evaluation = deed.evaluation and replace(deed.evaluation, groups=(HOSTILE[0], HOSTILE[1]))
-        return replace(deed, evaluation=evaluation, name=HOSTILE[2])
+    def renamed(run):
+        evaluation = run.evaluation and replace(run.evaluation, groups=(HOSTILE[0], HOSTILE[1]))
+        return replace(run, evaluation=evaluation, name=HOSTILE[2])
 
-    plain = Reader(report([replace(d, name="a") for d in deeds], "sellf report x"))
-    page = Reader(report(list(map(renamed, deeds)), "sellf report x"))
+    plain = Reader(report([replace(d, name="a") for d in runs], "sellf report x"))
+    page = Reader(report(list(map(renamed, runs)), "sellf report x"))
     assert page.tags == plain.tags
     assert len(page.scripts) == 3
 
 
-def test_runs_that_differ_in_settings_are_told_apart(deeds):
-    from sellf.report.kinds import kinds_of
+def test_runs_that_differ_in_settings_are_told_apart(runs):
+    from sellf.report.configurations import configurations_of
+    from sellf.training.spec import WorldSpec
 
-    sellf = [deed for deed in deeds if deed.algorithm == "sellf"]
-    other = [replace(d, settings=d.settings | {"beta_renyi": 0.5}) for d in sellf]
-    names = [kind.name for kind in kinds_of([*deeds, *other])]
+    sellf = [run for run in runs if run.spec.algorithm.name == "sellf"]
+    other = [
+        replace(d, spec=replace(d.spec, config=replace(d.spec.config, beta_renyi=0.5)))
+        for d in sellf
+    ]
+    names = [one.name for one in configurations_of([*runs, *other])]
     assert names == ["ppo", "sellf (beta_renyi 0.01)", "sellf (beta_renyi 0.5)"]
-    worlds = [replace(deed, world="recidivism") for deed in sellf]
+    other_world = WorldSpec("recidivism")
+    worlds = [replace(run, spec=replace(run.spec, world=other_world)) for run in sellf]
     from sellf.report.compare import page
 
     assert page([*sellf, *worlds], "x").answer == "2 comparisons."

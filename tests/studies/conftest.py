@@ -33,17 +33,18 @@ def run(algorithm, configs, seeds):
 def deploy(agents, seconds, notion="opportunity"):
     """Deploy agents, judged by a notion, and return their records."""
     import sellf
-    from sellf.studies.records import Record, RunSpec
+    from sellf.studies.records import Record
 
     names = [name for name in agents[0].history[0] if name != "iteration"]
+    specs = [replace(agent.spec, notion=notion, deployments=3) for agent in agents]
     return [
         Record(
-            RunSpec("lending", WORLD, notion, agent.algorithm, agent.config, agent.seed, STEPS, 3),
-            sellf.evaluate(replace(agent, notion=notion), deployments=3),
+            spec,
+            sellf.evaluate(replace(agent, spec=spec), deployments=3),
             {name: np.array([row[name] for row in agent.history]) for name in names},
             seconds,
         )
-        for agent in agents
+        for agent, spec in zip(agents, specs, strict=True)
     ]
 
 

@@ -12,12 +12,12 @@ pytest.importorskip("matplotlib")
 from matplotlib.image import imread
 
 from sellf.errors import InputError
-from sellf.studies import figures
-from sellf.studies.pictures import choose, learning, outcome, style, worlds
+from sellf.studies import figures, spec
+from sellf.studies.plots import choose, learning, outcome, style, worlds
 from sellf.studies.provenance import QUICK
 from sellf.studies.records import Results
 
-OF_RUNS = [name for name in figures.NAMES if name != "worlds"]
+OF_RUNS = [name for name in spec.FIGURES if name != "worlds"]
 
 
 def texts(figure):
@@ -95,7 +95,7 @@ def test_curves_are_means_over_seeds(ablation):
     assert algorithm == "sellf"
     assert list(groups) == [0.0, 0.1]
     records = groups[0.1]
-    x, mean, _ = choose.curve(records, [run.metrics["renyi"] for run in records])
+    x, mean, _ = choose.learning_curve(records, [run.metrics["renyi"] for run in records])
     np.testing.assert_array_equal(x, [256, 512, 768, 1024])
     np.testing.assert_allclose(mean, np.mean([run.metrics["renyi"] for run in records], axis=0))
 
@@ -103,7 +103,7 @@ def test_curves_are_means_over_seeds(ablation):
 def test_all_else_is_held_as_it_was_selected(results):
     _, groups = choose.by_setting(results.cells, "beta_renyi")
     runs = [run for records in groups.values() for run in records]
-    assert {run.spec.settings["beta_disparity"] for run in runs} == {5.0}
+    assert {run.spec.hyperparameters["beta_disparity"] for run in runs} == {5.0}
     assert {value: len(records) for value, records in groups.items()} == {0.0: 1, 0.1: 3}
 
 
@@ -119,7 +119,8 @@ def test_deployment_draws_the_mean_over_deployments_and_seeds(results):
 def test_runs_that_differ_in_omega_are_joined(results, cells):
     def at(omega, i):
         run = cells["each"][i].final[0]
-        return replace(run, spec=replace(run.spec, settings=run.spec.settings | {"omega": omega}))
+        config = replace(run.spec.config, omega=omega)
+        return replace(run, spec=replace(run.spec, config=config))
 
     runs = [at(omega, 3) for omega in (0.02, 0.05, 0.1)]
     swept = replace(cells["sellf"], chosen={"omega": 0.05}, grid=runs, final=runs[1:2])

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf import evaluation, training
 from sellf.studies import plan, spec
+from sellf.studies.execute import EVALUATION_SEED
 from sellf.studies.results import results
 from sellf.studies.store import open_store
-from sellf.studies.work import EVALUATION_SEED
+from sellf.training import evaluation, loop
 
 STUDY = """
 cells = [["lending", "opportunity"]]
@@ -150,7 +150,7 @@ def test_a_stored_run_is_the_run_trained_by_hand(whole):
     assert len(cell.grid) == 3
     assert len(cell.final) == 2
     record = cell.final[1]
-    agent = training.train(
+    agent = loop.train(
         "lending",
         "ppo",
         notion="opportunity",
@@ -158,7 +158,7 @@ def test_a_stored_run_is_the_run_trained_by_hand(whole):
         seed=1,
         world_settings=study.world_settings["lending"],
         progress=False,
-        **record.spec.settings,
+        **record.spec.hyperparameters,
     )
     loaded = sellf.load(store.path(plan.key(record.spec)))
     assert np.array_equal(np.asarray(loaded.parameters), np.asarray(agent.parameters))

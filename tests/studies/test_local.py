@@ -8,7 +8,7 @@ import pytest
 
 from sellf.errors import InputError
 from sellf.studies import engines, plan
-from sellf.studies.engines import local
+from sellf.studies.engines import base, local
 from tests.studies.tiny import study
 
 RUN = plan.groups(study())[0].first(study())[0]
@@ -25,7 +25,7 @@ def engine(tmp_path, monkeypatch):
 
 def do(engine, runs):
     for run in runs:
-        engine.submit(engines.job(run, plan.key(run)))
+        engine.submit(base.job(run, plan.key(run)))
     found = {}
     deadline = time.monotonic() + 60
     while len(found) < len(runs) and time.monotonic() < deadline:
@@ -88,7 +88,7 @@ def test_closing_ends_the_processes(engine):
 
 def test_a_worker_keeps_to_its_program(engine):
     runs = [replace(RUN, seed=10 * i, notion=n) for i in range(2) for n in ("accuracy", RUN.notion)]
-    jobs = [engines.job(run, plan.key(run)) for run in runs]
+    jobs = [base.job(run, plan.key(run)) for run in runs]
     with engine.change:
         for job in jobs:
             engine.jobs.setdefault(job.program, local.deque()).append(job)

@@ -13,7 +13,7 @@ import pytest
 import sellf
 from sellf.cli import main
 from sellf.studies import spec
-from sellf.studies.engines import Outcome
+from sellf.studies.engines.base import Outcome
 from sellf.studies.run import run
 from sellf.studies.store import open_store
 from tests.studies.test_killed import RESULTS, STUDY

@@ -8,9 +8,9 @@ import pytest
 
 from sellf.cli import main
 from sellf.studies import plan, spec
+from sellf.studies.progress import Progress
 from sellf.studies.results import results
 from sellf.studies.run import run
-from sellf.studies.show import Show
 from sellf.studies.status import status
 from sellf.studies.store import open_store
 from tests.studies.tiny import TEXT, FakeEngine, Outcome, folder, study
@@ -83,7 +83,7 @@ def test_a_damaged_run_is_done_again_and_told_of(tmp_path, capsys):
     found = status(study(), kept, check=True)
     assert found.damaged == [name]
     engine = FakeEngine()
-    tally = run(study(), kept, engine, Show(study()))
+    tally = run(study(), kept, engine, Progress(study()))
     assert engine.did == tally.damaged == [name]
     assert f"run {name} is damaged" in capsys.readouterr().err
     kept.check(name)
@@ -93,7 +93,7 @@ def test_a_run_that_cannot_be_trained_is_left_out_of_the_selection(tmp_path):
     kept = open_store(tmp_path)
 
     def outcome(job):
-        if job.run.settings.get("beta_disparity") == 5:
+        if job.run.hyperparameters.get("beta_disparity") == 5:
             return Outcome(job, None, "diverged", "loss is not a number")
         return Outcome(job, folder(job.run))
 
@@ -133,15 +133,15 @@ def test_a_run_whose_workers_died_is_recorded_and_tried_again_next_time(tmp_path
 
 def test_a_run_that_is_refused_is_tried_again_next_time(tmp_path, monkeypatch):
     from sellf.errors import InputError
-    from sellf.studies import work
+    from sellf.studies import execute
     from sellf.studies.engines.task import attempt
 
     def refuse(_):
         raise InputError("there is no such file.")
 
-    monkeypatch.setattr(work, "perform", refuse)
+    monkeypatch.setattr(execute, "perform", refuse)
     kept = open_store(tmp_path)
-    refusing = FakeEngine(lambda job: Outcome(job, None, **attempt(plan.to_json(job.run))[0]))
+    refusing = FakeEngine(lambda job: Outcome(job, None, **attempt(job.run.to_json())[0]))
     tally = run(study(), kept, refusing)
     assert set(tally.failed.values()) == {"there is no such file."}
     assert not tally.complete
@@ -154,7 +154,7 @@ def test_a_grid_with_a_hole_is_not_selected_from(tmp_path):
     kept = open_store(tmp_path)
 
     def outcome(job):
-        died = job.run.settings.get("beta_renyi") == 0.1
+        died = job.run.hyperparameters.get("beta_renyi") == 0.1
         return Outcome(job, None, "died", "gone") if died else Outcome(job, folder(job.run))
 
     tally = run(study(), kept, FakeEngine(outcome))

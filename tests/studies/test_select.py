@@ -42,8 +42,8 @@ def test_a_study_takes_what_selection_says_to_its_final_seeds(tmp_path):
     rewards = {0.01: (1300, 0.14), 0.1: (1000, 0.06), 1: (1500, 0.09), 2: (800, 0.06)}
 
     def outcome(job):
-        settings = job.run.settings
-        name = "beta_renyi" if job.run.algorithm == "sellf" else "beta_increase"
+        settings = job.run.hyperparameters
+        name = "beta_renyi" if job.run.algorithm.name == "sellf" else "beta_increase"
         return Outcome(job, folder(job.run, evaluation(*rewards[settings[name]])))
 
     store = open_store(tmp_path)
@@ -53,6 +53,6 @@ def test_a_study_takes_what_selection_says_to_its_final_seeds(tmp_path):
     assert oracle.chosen == {"beta_increase": 2}
     assert sellf.chosen["beta_renyi"] == 0.1
     assert [record.spec.seed for record in sellf.final] == [0, 1, 2]
-    assert all(r.spec.settings["beta_renyi"] == 0.1 for r in sellf.final)
+    assert all(r.spec.hyperparameters["beta_renyi"] == 0.1 for r in sellf.final)
     assert len(sellf.grid) == 4
     assert {plan.key(r.spec) for r in sellf.grid} & {plan.key(r.spec) for r in sellf.final}

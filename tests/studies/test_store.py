@@ -14,7 +14,7 @@ import pytest
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.studies import plan, store
-from sellf.studies.engines import Outcome
+from sellf.studies.engines.base import Outcome
 from sellf.studies.results import results
 from sellf.studies.run import run
 from sellf.studies.status import status

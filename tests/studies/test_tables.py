@@ -14,7 +14,7 @@ pytest.importorskip("jax")
 
 from rich.console import Console
 
-from sellf.studies import summary, tables
+from sellf.studies import statistics, summary, tables
 from sellf.studies.provenance import QUICK
 
 
@@ -25,7 +25,7 @@ def lines(path):
 
 def shown(study):
     out = io.StringIO()
-    Console(width=200, file=out).print(tables.show(study))
+    Console(width=200, file=out).print(tables.to_rich(study))
     return out.getvalue()
 
 
@@ -37,18 +37,18 @@ def unescaped(line):
 def test_the_interval_is_students(n):
     values = np.random.default_rng(n).normal(size=n)
     low, high = stats.t.interval(0.95, n - 1, values.mean(), stats.sem(values))
-    assert summary.interval(values) == pytest.approx((high - low) / 2)
+    assert float(statistics.half_widths(values)) == pytest.approx((high - low) / 2)
 
 
 def test_one_seed_has_no_interval_and_its_spread_is_over_deployments():
-    only = summary.estimate([np.array([1.0, 2.0, 6.0])])
+    only = statistics.estimate([np.array([1.0, 2.0, 6.0])])
     assert only.half is None
     assert only.mean == 3
     assert only.spread == pytest.approx(np.std([1, 2, 6]))
 
 
 def test_means_are_over_seeds_and_deployments_apart():
-    both = summary.estimate([np.array([1.0, 3.0]), np.array([5.0, 5.0])])
+    both = statistics.estimate([np.array([1.0, 3.0]), np.array([5.0, 5.0])])
     assert both.mean == 3.5
     assert both.std == 0.5
     low, high = stats.t.interval(0.95, 1, 3.5, stats.sem([2, 5]))
@@ -90,13 +90,18 @@ def test_the_grid_holds_every_run_once_and_can_be_read_back(results, tmp_path):
     assert len(by_key) == len(found)
     for cell in results.cells:
         for run in cell.grid:
-            key = (run.spec.notion, run.spec.algorithm, json.dumps(run.spec.settings), "0")
+            key = (
+                run.spec.notion,
+                run.spec.algorithm.name,
+                json.dumps(run.spec.hyperparameters),
+                "0",
+            )
             row = by_key[key]
             assert float(row["reward"]) == run.evaluation.reward
             assert float(row["disparity_exact"]) == run.evaluation.disparities["exact"].mean()
             assert float(row["seconds"]) == run.seconds
             if cell.algorithm == "sellf":
-                assert float(row["beta_renyi"]) == run.spec.settings["beta_renyi"]
+                assert float(row["beta_renyi"]) == run.spec.hyperparameters["beta_renyi"]
             else:
                 assert row["beta_renyi"] == ""
 

@@ -7,9 +7,10 @@ from hashlib import sha256
 import numpy as np
 
 from sellf import files
-from sellf.evaluation import Evaluation
-from sellf.studies import engines, plan, spec, store
-from sellf.studies.engines import Job, Outcome
+from sellf.studies import plan, spec, store
+from sellf.studies.engines import base
+from sellf.studies.engines.base import Job, Outcome
+from sellf.training.evaluation import Evaluation
 
 TEXT = """
 name = "tiny"
@@ -50,7 +51,7 @@ def folder(run, result=None):
     """The files of a run as a worker would make them, but nothing was trained."""
     luck = int(sha256(plan.key(run).encode()).hexdigest()[:8], 16) / 2**32
     result = result or evaluation(1000 + 100 * luck, luck / 5)
-    config = {"run": plan.to_json(run), "world_rules": {"groups": ["black", "white"]}}
+    config = {"run": run.to_json(), "world_rules": {"groups": ["black", "white"]}}
     metrics = {"reward": np.linspace(0, luck, 4, dtype=np.float32)}
     return store.sealed(
         {
@@ -65,7 +66,7 @@ class FakeEngine:
     """Does jobs at once; `outcome` may say otherwise."""
 
     workers = 1
-    claim = staticmethod(engines.anything)
+    claim = staticmethod(base.anything)
 
     def __init__(self, outcome=lambda job: Outcome(job, folder(job.run))):
         self.outcome, self.jobs, self.did, self.closed = outcome, deque[Job](), [], False

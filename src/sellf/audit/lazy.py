@@ -237,7 +237,7 @@ class LazyLog:
     def _refuse(self, columns: dict[str, list[Any]], labels: list[Any]) -> None:
         """Raise for rows that cannot be used, in the order in which memory looks for them."""
         c = self.columns
-        bad = dict.fromkeys(BAD, 0)
+        bad: dict[str, int] = dict.fromkeys(BAD, 0)
         if sum(columns["problems"]):
             # Which they are is asked for only if there are any: that spares the usual log a column.
             found = collect(self._prepared().select(*(nw.col(name).sum() for name in BAD)))

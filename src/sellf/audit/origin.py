@@ -71,7 +71,7 @@ def command(log: Any, options: Mapping[str, Any]) -> str:
 @cache
 def versions(packages: tuple[str, ...]) -> dict[str, str]:
     """Return the version of Python, of sellf and of those packages that are installed."""
-    from sellf import __version__
+    from sellf._version import __version__
 
     found = {"sellf": __version__, "Python": platform.python_version()}
     for name in packages:

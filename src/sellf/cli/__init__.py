@@ -4,9 +4,22 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from typing import NoReturn
 
-from sellf import __version__, stopping
+from sellf import interrupts
+from sellf._version import __version__
 from sellf.errors import InputError
+
+
+def entry() -> NoReturn:
+    """Run `sellf` as a process of its own."""
+    code = main()
+    if code == interrupts.CODE:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # At once: what was interrupted (a compiler, a half-imported library) may not end cleanly.
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -15,12 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         print(f"sellf {__version__}")
         return 0
-    with stopping.listening():
+    with interrupts.listening():
         try:
             return _run(arguments or ["--help"])
         except Exception:
             # A library that was interrupted while it was imported may call it something else.
-            if stopping.asked():
+            if interrupts.requested():
                 return _stopped()
             raise
 
@@ -35,7 +48,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         from sellf.cli.commands import run
 
-        stopping.check()
+        interrupts.check()
         run(arguments)
         sys.stdout.flush()
     except InputError as error:
@@ -68,7 +81,7 @@ def _stopped(sentence: str = "") -> int:
     from sellf.text import plain
 
     print(f"sellf: {plain(sentence or 'stopped.')}", file=sys.stderr)
-    return stopping.CODE
+    return interrupts.CODE
 
 
 def _of_the_machine(error: OSError) -> str:

@@ -11,7 +11,7 @@ from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS, Notion
 
 
-def show(
+def run(
     log: str | None,
     options: dict[str, Any],
     *,

@@ -1,10 +1,25 @@
 """What can be typed after `sellf`: one function a command, its docstring the help text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
+
+from sellf import interrupts
+
+Count = Annotated[int, tyro.conf.arg(metavar="N")]
+# Of what need not be given the help says itself what happens then, where it matters.
+Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
+Column = Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")]
+Folder = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
+File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+Columns = Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    tyro.conf.arg(metavar="COLUMN", help_behavior_hint="(repeatable)"),
+]
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
 
@@ -13,10 +28,10 @@ DESCRIPTION = """Fair decisions over time when outcomes are only seen for the ac
 
 
 def demo(
-    log: bool = False,
-    people: Annotated[int, tyro.conf.arg(metavar="N")] = 20_000,
-    steps: Annotated[int, tyro.conf.arg(metavar="N")] = 500_000,
-    seed: Annotated[int, tyro.conf.arg(metavar="N")] = 0,
+    log: Flag = False,
+    people: Count = 20_000,
+    steps: Count = 500_000,
+    seed: Count = 0,
 ) -> None:
     """Show what a simulated lending log hides, then train three agents on lending.
 
@@ -34,35 +49,35 @@ def demo(
 
 
 def audit(
-    log: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
-    group: tyro.conf.UseAppendAction[tuple[str, ...]] = (),
-    decision: str | None = None,
-    outcome: str | None = None,
-    propensity: str | None = None,
-    score: str | None = None,
-    feature: tyro.conf.UseAppendAction[tuple[str, ...]] = (),
+    log: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
+    group: Columns = (),
+    decision: Column = None,
+    outcome: Column = None,
+    propensity: Column = None,
+    score: Column = None,
+    feature: Columns = (),
     notion: str = "opportunity",
     omega: float = 0.05,
     delta: float = 0.05,
-    overlap: float | None = None,
+    overlap: Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")] = None,
     model: str = "boosting",
-    time: str | None = None,
-    by: str | None = None,
-    anytime: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    accepted_value: str | None = None,
-    positive_value: str | None = None,
-    score_is_risk: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    trust_rejected_outcomes: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    person: str | None = None,
-    decided_on: str | None = None,
-    matures_after: Annotated[str | None, tyro.conf.arg(metavar="365d")] = None,
-    as_of: Annotated[str | None, tyro.conf.arg(metavar="DATE")] = None,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
-    drop_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    example: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    html: Path | None = None,
-    save: Path | None = None,
+    time: Column = None,
+    by: Text = None,
+    anytime: Flag = False,
+    accepted_value: Text = None,
+    positive_value: Text = None,
+    score_is_risk: Flag = False,
+    trust_rejected_outcomes: Flag = False,
+    person: Column = None,
+    decided_on: Column = None,
+    matures_after: Annotated[Text, tyro.conf.arg(metavar="365d")] = None,
+    as_of: Annotated[Text, tyro.conf.arg(metavar="DATE")] = None,
+    seed: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None,
+    drop_missing: Flag = False,
+    example: Flag = False,
+    json: Flag = False,
+    html: File = None,
+    save: File = None,
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
 
@@ -98,69 +113,53 @@ def audit(
         html: write a report to send into this file: one page that works offline.
         save: (example) keep its log in this CSV file, to try things with.
     """
-    from sellf.cli.audit import show
+    options = dict(locals())
+    options |= {"group": list(group), "features": options.pop("feature")}
+    from sellf.cli.audit import run
 
-    options = {
-        "group": list(group),
-        "decision": decision,
-        "outcome": outcome,
-        "propensity": propensity,
-        "score": score,
-        "features": feature,
-        "notion": notion,
-        "omega": omega,
-        "delta": delta,
-        "overlap": overlap,
-        "model": model,
-        "time": time,
-        "by": by,
-        "anytime": anytime,
-        "accepted_value": accepted_value,
-        "positive_value": positive_value,
-        "score_is_risk": score_is_risk,
-        "trust_rejected_outcomes": trust_rejected_outcomes,
-        "person": person,
-        "decided_on": decided_on,
-        "matures_after": matures_after,
-        "as_of": as_of,
-        "seed": seed,
-        "drop_missing": drop_missing,
-    }
-    show(log, options, example=example, json=json, html=html, save=save)
+    shown = {name: options.pop(name) for name in ("example", "json", "html", "save")}
+    run(options.pop("log"), options, **shown)
 
 
-def worlds(world: Annotated[str | None, tyro.conf.Positional] = None) -> None:
+def worlds(
+    world: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")] = None,
+) -> None:
     """List the worlds: their groups, inputs, cost, dynamics and where the figures come from.
 
     Args:
         world: show this one only, with all its inputs and the whole provenance.
     """
-    from sellf.cli.worlds import show
+    from sellf.cli.worlds import print_worlds
 
-    show(world)
+    print_worlds(world)
 
 
 def train(
-    world: Annotated[str | None, tyro.conf.Positional] = None,
-    algorithm: Annotated[str, tyro.conf.Positional] = "sellf-direct",
+    world: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")] = None,
+    algorithm: Annotated[
+        str, tyro.conf.Positional, tyro.conf.arg(metavar="ALGORITHM")
+    ] = "sellf-direct",
     notion: str = "opportunity",
-    steps: int = 500_000,
-    seed: int = 0,
-    out: Path | None = None,
-    resume: Path | None = None,
-    quiet: bool = False,
-    log: tyro.conf.UseAppendAction[tuple[str, ...]] = (),
-    set: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE")] = (),
-    beta_disparity: float | None = None,
-    beta_renyi: float | None = None,
-    omega: float | None = None,
+    steps: Count = 500_000,
+    seed: Count = 0,
+    out: Folder = None,
+    resume: Folder = None,
+    quiet: Flag = False,
+    log: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]],
+        tyro.conf.arg(metavar="TRACKER", help_behavior_hint="(repeatable)"),
+    ] = (),
+    set: Annotated[
+        tuple[str, ...], tyro.conf.arg(metavar="NAME=VALUE", help_behavior_hint="")
+    ] = (),
+    **settings: Any,
 ) -> None:
     """Train an agent.
 
     Args:
         world: lending, recidivism, school or school-continuous.
-        algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi,
-            sellf-relu, ppo, pocar, pocar-oracle, elbert or focops.
+        algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi, sellf-relu, ppo,
+            pocar, pocar-oracle, elbert or focops; with --help after it, its own settings are shown.
         notion: opportunity, accuracy or qualification.
         steps: how many decisions to learn from.
         seed: the same seed gives the same agent.
@@ -168,15 +167,12 @@ def train(
         resume: go on with the run in this folder; needs nothing else.
         quiet: show no progress.
         log: tensorboard, wandb or mlflow, to log there too; again for more.
-        set: any setting of the algorithm or the world, e.g. --set learning_rate=1e-4 groups=all.
-        beta_disparity: weight of the disparity penalty (pocar, sellf).
-        beta_renyi: weight of the Renyi term (sellf).
-        omega: the disparity that is tolerated.
+        set: settings of the world, e.g. --set population=1000 groups=all; the algorithm's too.
+        **settings: of the algorithm, each a flag of its own.
     """
     from sellf.cli import train as command
 
-    named = {"beta_disparity": beta_disparity, "beta_renyi": beta_renyi, "omega": omega}
-    given = {name: value for name, value in named.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
     if resume is not None:
         command.resume(resume, not quiet, log)
     else:
@@ -185,10 +181,10 @@ def train(
 
 def evaluate(
     run: Annotated[Path, tyro.conf.Positional],
-    deployments: int = 10,
-    seed: int = 0,
-    json: bool = False,
-    plot: Path | None = None,
+    deployments: Count = 10,
+    seed: Count = 0,
+    json: Flag = False,
+    plot: File = None,
 ) -> None:
     """Deploy a trained agent to new populations.
 
@@ -206,14 +202,14 @@ def evaluate(
 
 def study(
     action: Annotated[str, tyro.conf.Positional],
-    name: Annotated[str | None, tyro.conf.Positional] = None,
+    name: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = None,
     engine: str = "local",
-    address: str | None = None,
-    workers: Annotated[int | None, tyro.conf.arg(metavar="N")] = None,
-    store: Path | None = None,
-    quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    check: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    out: Path | None = None,
+    address: Text = None,
+    workers: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None,
+    store: Folder = None,
+    quick: Flag = False,
+    check: Flag = False,
+    out: Folder = None,
 ) -> None:
     """Run a study: the paper's, or your own; what is done is kept, and never done twice.
 
@@ -228,19 +224,10 @@ def study(
         check: (status) read every run and compare its checksums.
         out: (table, figures) the folder to write into (default: results/NAME).
     """
+    options = dict(locals())
     from sellf.cli.study import act
 
-    code = act(
-        action,
-        name,
-        engine=engine,
-        address=address,
-        workers=workers,
-        store=store,
-        quick=quick,
-        check=check,
-        out=out,
-    )
+    code = act(options.pop("action"), options.pop("name"), **options)
     if code:
         raise SystemExit(code)
 
@@ -248,8 +235,8 @@ def study(
 def report(
     paths: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PATH")] = (),
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = Path("report.html"),
-    quick: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    store: Path | None = None,
+    quick: Flag = False,
+    store: Folder = None,
 ) -> None:
     """Write a report to send: one HTML file that works offline.
 
@@ -265,7 +252,7 @@ def report(
     write(list(paths), out, quick=quick, store=store)
 
 
-def doctor(json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False) -> None:
+def doctor(json: Flag = False) -> None:
     """Show versions, devices, caches, and what each optional part enables; exits 1 if broken.
 
     Args:
@@ -293,7 +280,7 @@ def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
     print(script(shell, COMMANDS), end="")
 
 
-COMMANDS = {
+COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit,
     "completion": completion,
     "demo": demo,
@@ -306,10 +293,28 @@ COMMANDS = {
 }
 
 
+SLOW = {"evaluate": "sellf.cli.train", "train": "sellf.cli.train", "worlds": "sellf.cli.worlds"}
+"""Commands that bring in JAX, and by what."""
+
+
+def commands_for(arguments: Sequence[str]) -> dict[str, Callable[..., None]]:
+    """Return the commands; `train` with the settings of the algorithm that the arguments name."""
+    if not arguments or arguments[0] != "train":
+        return COMMANDS
+    # Only here: an algorithm's settings are known to its module, which brings in JAX.
+    with interrupts.nothing_to_lose():
+        from sellf.cli.settings import with_settings
+    return COMMANDS | {"train": with_settings(train, arguments[1:])}
+
+
 def run(arguments: Sequence[str]) -> None:
     """Parse the arguments and run the command; exits with 2 if they make no sense."""
+    command = arguments[0] if arguments else ""
+    if command in SLOW and not {"-h", "--help"} & set(arguments):
+        with interrupts.nothing_to_lose():
+            import_module(SLOW[command])
     tyro.extras.subcommand_cli_from_dict(
-        COMMANDS,
+        commands_for(arguments),
         prog="sellf",
         description=DESCRIPTION,
         args=arguments,

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -24,7 +25,7 @@ ALGORITHMS = (
     *("sellf-direct", "sellf", "sellf-semi", "sellf-relu"),
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),
 )
-WORDS: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, tuple[str, ...]] = {
     "audit --notion": (*NOTIONS, "all"),
     "audit --model": ("boosting", "logistic"),
     "audit --by": ("day", "week", "month", "quarter", "year"),
@@ -41,14 +42,14 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class Argument:
     """An option, or a word without one, and what may stand there."""
 
     name: str
     help: str
     value: bool = True
     """Whether something follows the option."""
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     """What that may be; nothing in particular, if empty."""
 
 
@@ -58,8 +59,8 @@ class Command:
 
     name: str
     help: str
-    options: tuple[Place, ...]
-    words: tuple[Place, ...]
+    options: tuple[Argument, ...]
+    positionals: tuple[Argument, ...]
 
 
 def script(shell: str, commands: Mapping[str, Callable[..., Any]]) -> str:
@@ -74,32 +75,46 @@ def _command(name: str, function: Callable[..., Any]) -> Command:
     # An argument's sentence may go on, indented further, on the next line.
     found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
     helps = {key: " ".join(sentence.split()) for key, sentence in found}
-    options, words = [], []
+    options, positionals = [], []
     for key, kind in get_type_hints(function, include_extras=True).items():
-        if key == "return":
+        if key not in helps:  # what it returns, and settings that depend on the algorithm
             continue
         marks: tuple[Any, ...] = getattr(kind, "__metadata__", ())
         if tyro.conf.Positional in marks:
-            words.append(Place(key, helps[key], words=_words(name, key)))
+            positionals.append(Argument(key, helps[key], choices=_choices(name, key)))
             continue
         flag, flags = f"--{key.replace('_', '-')}", [kind, getattr(kind, "__origin__", kind)]
-        options.append(Place(flag, helps[key], bool not in flags, _words(name, flag)))
+        options.append(Argument(flag, helps[key], bool not in flags, _choices(name, flag)))
         if bool in flags and tyro.conf.FlagCreatePairsOff not in marks:
-            options.append(Place(f"--no-{flag[2:]}", f"not: {helps[key]}", value=False))
-    options.append(Place("--help", "show all of this", value=False))
-    return Command(name, text.partition("\n")[0], tuple(options), tuple(words))
+            options.append(Argument(f"--no-{flag[2:]}", f"not: {helps[key]}", value=False))
+    if name == "train":
+        options += _settings()
+    options.append(Argument("--help", "show all of this", value=False))
+    return Command(name, text.partition("\n")[0], tuple(options), tuple(positionals))
 
 
-def _words(command: str, place: str) -> tuple[str, ...]:
-    if f"{command} {place}" == "study name":
+def _settings() -> list[Argument]:
+    """Return the settings of all algorithms, if what those need is installed."""
+    if find_spec("jax") is None:
+        return []
+    from sellf.cli.settings import choices, of_all_algorithms
+
+    return [
+        Argument(f"--{key.replace('_', '-')}", text, choices=choices(key))
+        for key, text in of_all_algorithms().items()
+    ]
+
+
+def _choices(command: str, argument: str) -> tuple[str, ...]:
+    if f"{command} {argument}" == "study name":
         builtin = Path(__file__).parent.parent / "studies" / "builtin"
         return tuple(sorted(file.stem for file in builtin.glob("*.toml")))
-    return WORDS.get(f"{command} {place}", ())
+    return CHOICES.get(f"{command} {argument}", ())
 
 
 def _bash(commands: list[Command]) -> str:
     after = [
-        f'    "{c.name} {o.name}") words="{" ".join(o.words)}" ;;'
+        f'    "{c.name} {o.name}") words="{" ".join(o.choices)}" ;;'
         for c in commands
         for o in c.options
         if o.value
@@ -107,11 +122,11 @@ def _bash(commands: list[Command]) -> str:
     options = [
         f'        {c.name}) words="{" ".join(o.name for o in c.options)}" ;;' for c in commands
     ]
-    places = [
-        f'        "{c.name} {at}") words="{" ".join(place.words)}" ;;'
+    positionals = [
+        f'        "{c.name} {at}") words="{" ".join(argument.choices)}" ;;'
         for c in commands
-        for at, place in enumerate(c.words, 2)
-        if place.words
+        for at, argument in enumerate(c.positionals, 2)
+        if argument.choices
     ]
     names = " ".join(c.name for c in commands)
     return "\n".join(
@@ -125,7 +140,7 @@ def _bash(commands: list[Command]) -> str:
             '      if [[ "$current" == -* ]]; then case "$command" in',
             *options,
             '      esac; else case "$command $COMP_CWORD" in',
-            *places,
+            *positionals,
             "      esac; fi ;;",
             "  esac; fi",
             '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
@@ -141,16 +156,16 @@ def _zsh(commands: list[Command]) -> str:
     def text(sentence: str) -> str:
         return re.sub(r"([\[\]:\\])", r"\\\1", sentence)
 
-    def option(place: Place) -> str:
-        action = f"({' '.join(place.words)})" if place.words else "_files"
-        follows = f":{place.name[2:]}:{action}" if place.value else ""
-        return shlex.quote(f"*{place.name}[{text(place.help)}]{follows}")
+    def option(argument: Argument) -> str:
+        action = f"({' '.join(argument.choices)})" if argument.choices else "_files"
+        follows = f":{argument.name[2:]}:{action}" if argument.value else ""
+        return shlex.quote(f"*{argument.name}[{text(argument.help)}]{follows}")
 
-    def word(at: int, place: Place) -> str:
-        listed = f"({' '.join(place.words)})"
-        if place.name == "name":  # a study may be a file too
+    def word(at: int, argument: Argument) -> str:
+        listed = f"({' '.join(argument.choices)})"
+        if argument.name == "name":  # a study may be a file too
             listed = f"{{_alternative 'names\\:study\\:{listed}' 'files\\:file\\:_files'}}"
-        return shlex.quote(f"{at}:{place.name}:{listed if place.words else '_files'}")
+        return shlex.quote(f"{at}:{argument.name}:{listed if argument.choices else '_files'}")
 
     lines = ["#compdef sellf", "_sellf() {", "  local -a commands", "  commands=("]
     lines += [f"    {shlex.quote(f'{c.name}:{text(c.help)}')}" for c in commands]
@@ -162,8 +177,8 @@ def _zsh(commands: list[Command]) -> str:
         "  case $command in",
     ]
     for command in commands:
-        places = [word(at, place) for at, place in enumerate(command.words, 1)]
-        specs = " \\\n      ".join([*map(option, command.options), *places])
+        positionals = [word(at, argument) for at, argument in enumerate(command.positionals, 1)]
+        specs = " \\\n      ".join([*map(option, command.options), *positionals])
         lines.append(f"    {command.name}) _arguments \\\n      {specs} ;;")
     lines += [
         "  esac",
@@ -187,18 +202,18 @@ def _fish(commands: list[Command]) -> str:
         start = f"complete -c sellf -n __fish_use_subcommand -a {command.name}"
         lines.append(f"{start} -d {quoted(command.help)}")
         chosen = f"__fish_seen_subcommand_from {command.name}"
-        for place in command.options:
-            values = f" -x -a {quoted(' '.join(place.words))}" if place.words else " -r"
-            follows = values if place.value else ""
+        for argument in command.options:
+            values = f" -x -a {quoted(' '.join(argument.choices))}" if argument.choices else " -r"
+            follows = values if argument.value else ""
             lines.append(
-                f"complete -c sellf -n '{chosen}' -l {place.name[2:]}{follows} "
-                f"-d {quoted(place.help)}"
+                f"complete -c sellf -n '{chosen}' -l {argument.name[2:]}{follows} "
+                f"-d {quoted(argument.help)}"
             )
-        for at, place in enumerate(command.words, 2):
-            if place.words:
+        for at, argument in enumerate(command.positionals, 2):
+            if argument.choices:
                 here = f"{chosen}; and test (count (commandline -opc)) -eq {at}"
-                files = "" if place.name == "name" else " -f"  # a study may be a file too
+                files = "" if argument.name == "name" else " -f"  # a study may be a file too
                 lines.append(
-                    f"complete -c sellf -n '{here}'{files} -a {quoted(' '.join(place.words))}"
+                    f"complete -c sellf -n '{here}'{files} -a {quoted(' '.join(argument.choices))}"
                 )
     return "\n".join([*lines, ""])

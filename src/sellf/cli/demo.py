@@ -19,10 +19,10 @@ PAPER = {"ppo": (1624.64, 0.38), "sellf": (1246.24, 0.03)}
 
 def train_and_compare(steps: int, seed: int) -> None:
     """Train PPO, SELLF and SELLF-direct on lending, deploy them, and tell the story."""
-    from sellf import runs
     from sellf.cli.train import summary_table
-    from sellf.evaluation import evaluate
-    from sellf.training import train
+    from sellf.training import run_folder
+    from sellf.training.evaluation import evaluate
+    from sellf.training.loop import train
 
     console = Console(highlight=False)
     console.print(
@@ -33,7 +33,7 @@ def train_and_compare(steps: int, seed: int) -> None:
     )
     begin = time.monotonic()
     results = {}
-    folder = runs.free(Path("runs"), "demo")
+    folder = run_folder.free(Path("runs"), "demo")
     for algorithm in (*PAPER, "sellf-direct"):
         agent = train(
             "lending", algorithm, notion="opportunity", steps=steps, seed=seed,

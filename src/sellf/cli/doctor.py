@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sellf import __version__
+from sellf._version import __version__
 from sellf.errors import InputError
 from sellf.extras import EXTRAS, install
 
@@ -83,7 +83,7 @@ def _training(problems: list[str]) -> dict[str, Any]:
     if EXTRAS["train"].missing:
         return nothing
     try:
-        import_module("sellf.training")
+        import_module("sellf.training.loop")
         from jax import devices
 
         from sellf.compiling import cache_folder

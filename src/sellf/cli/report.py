@@ -16,7 +16,10 @@ def write(paths: list[Path], out: Path, *, quick: bool = False, store: Path | No
             "its name: `sellf report paper-main`."
         )
     files.check_output(out, report.inputs(paths, store))
-    say = lambda line: print(line, file=sys.stderr)  # noqa: E731
-    text = report.of_paths(paths, out, say, quick=quick, store=store)
+    text = report.of_paths(paths, out, _to_stderr, quick=quick, store=store)
     files.write(out, text.encode())
     print(f"The report is in {out}: open it in a browser.", file=sys.stderr)
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)

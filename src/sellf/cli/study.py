@@ -10,7 +10,7 @@ from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
 from sellf.studies import spec
-from sellf.studies.show import describe, duration
+from sellf.studies.progress import describe, duration
 from sellf.studies.spec import Study
 from sellf.studies.store import merge, open_store
 from sellf.text import name as name_of
@@ -75,8 +75,8 @@ def _run(
     folder: Path | None,
 ) -> int:
     from sellf.studies import engines
+    from sellf.studies.progress import Progress
     from sellf.studies.run import run
-    from sellf.studies.show import Show
 
     store = open_store(folder, alone=study.alone)
     if study.alone and (workers or 1) > 1:
@@ -88,7 +88,7 @@ def _run(
         f"same command goes on.\nIn another terminal: `sellf study status {typed}`.",
         file=sys.stderr,
     )
-    tally = run(study, store, made, Show(study))
+    tally = run(study, store, made, Progress(study))
     note = " (quick: a first look, its figures mean little)" if study.quick else ""
     print(
         f"{study.name}{note}: {len(tally.done)} of {tally.total} runs are done, {tally.fresh} of "
@@ -155,7 +155,7 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
     if action == "table":
         from sellf.studies import tables
 
-        Console(highlight=False).print(tables.show(found))
+        Console(highlight=False).print(tables.to_rich(found))
         written = tables.write(found, target)
     else:
         from sellf.studies import figures

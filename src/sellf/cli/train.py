@@ -13,19 +13,21 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
-from sellf import files, runs, training
-from sellf.agent import Agent, load
+from sellf import files
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
 from sellf.envs.worlds import RULES, WORLDS
 from sellf.errors import InputError
-from sellf.evaluation import Evaluation
-from sellf.evaluation import evaluate as deploy
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
-from sellf.loggers import LogWarning
+from sellf.studies.statistics import DEVIATION
 from sellf.text import name as name_of
 from sellf.text import plain
+from sellf.training import loop, run_folder
+from sellf.training.agent import Agent, load
+from sellf.training.evaluation import Evaluation
+from sellf.training.evaluation import evaluate as deploy
+from sellf.training.loggers import LogWarning
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -38,7 +40,7 @@ def train(
     seed: int,
     out: Path | None,
     assignments: list[str],
-    given: dict[str, float],
+    given: dict[str, Any],
     progress: bool,
     log: Sequence[str] = (),
 ) -> None:
@@ -49,17 +51,12 @@ def train(
             "`sellf train --resume FOLDER` to go on with a run."
         )
     one_of("world", world, tuple(WORLDS))
-    hooks = catalogue.find(algorithm)
+    one_of("algorithm", algorithm, tuple(catalogue.ALGORITHMS))
     world_settings, settings = _split(assignments, world, algorithm)
-    for name in given:
-        if name not in as_dict(hooks.config()):
-            raise InputError(
-                f"--{name.replace('_', '-')} is no setting of {algorithm}: leave it out."
-            )
-    out = out or runs.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
+    out = out or run_folder.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
     everything: dict[str, Any] = settings | given
     with _warnings_as_sentences():
-        agent = training.train(
+        agent = loop.train(
             world,
             algorithm,
             notion=cast(Notion, notion),
@@ -77,7 +74,7 @@ def train(
 def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
     """Go on with a run."""
     with _warnings_as_sentences():
-        agent = training.resume(folder, progress, log or None)
+        agent = loop.resume(folder, progress, log or None)
     _done(agent, folder)
 
 
@@ -88,6 +85,12 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
     if plot is not None:
         files.check_output(plot, [run / name for name in files.RUN], "--plot")
     agent = load(run)
+    print(
+        f"Deploying {agent.algorithm} to new populations of {plain(agent.world.name)}: "
+        f"{deployments:,}. The first time, a program is compiled, which takes some seconds.",
+        file=sys.stderr,
+        flush=True,
+    )
     result = deploy(agent, deployments, seed)
     if as_json:
         print(json.dumps(result.summary()))
@@ -111,23 +114,21 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for group in first.groups:
         table.add_column(name_of(group), justify="right", no_wrap=True)
-    table.caption = "naive: among the accepted only; under a group's name: its share accepted"
+    table.caption = (
+        f"in brackets: {DEVIATION}; naive: among the accepted only;\n"
+        "under a group's name: its share accepted"
+    )
     for name, result in results.items():
         figures = result.summary()
         table.add_row(
             name_of(name, "bold"),
-            f"{figures['reward']:,.0f} ±{figures['reward_std']:.0f}",
-            f"{figures['disparity']:.3f} ±{figures['disparity_std']:.3f}",
-            f"{figures['disparity_imputed']:.3f}" if _imputes(name) else "-",
+            f"{figures['reward']:,.0f} ({figures['reward_std']:.0f})",
+            f"{figures['disparity']:.3f} ({figures['disparity_std']:.3f})",
+            f"{figures['disparity_imputed']:.3f}" if result.imputes else "-",
             f"{figures['disparity_accepted']:.3f}",
             *(f"{share:.0%}" for share in figures["acceptance"].values()),
         )
     return table
-
-
-def _imputes(algorithm: str) -> bool:
-    found = catalogue.ALGORITHMS.get(algorithm)
-    return found is None or found.predictor is not None
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from sellf.envs.worlds import WORLDS, make_world
 from sellf.fairness.checks import one_of
 
 
-def show(name: str | None) -> None:
+def print_worlds(name: str | None) -> None:
     """Print all worlds in a table, or one with everything there is to know of it."""
     console = Console(highlight=False)
     if name is None:

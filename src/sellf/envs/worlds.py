@@ -8,7 +8,7 @@ from typing import Any
 from sellf.envs.build import Rules
 from sellf.envs.lending import lending
 from sellf.envs.recidivism import recidivism
-from sellf.envs.school import school
+from sellf.envs.school.world import school
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
@@ -45,14 +45,14 @@ WORLDS: dict[str, Kind] = {
     "school": Kind(
         school,
         Rules(cost=0.4, horizon=2_048),
-        ("microdata",),
+        ("microdata", "state"),
         "older at every visit; accepted or passed: +0.5 to pass from then on",
         "school",
     ),
     "school-continuous": Kind(
         partial(school, grades=True),
         Rules(cost=0.4, horizon=2_048),
-        ("microdata",),
+        ("microdata", "state"),
         "as school",
         "school",
     ),
@@ -66,7 +66,8 @@ def make_world(name: str, **settings: Any) -> World:
     Args:
         name: which.
         settings: the world's own, `groups` (lending: names of races, or "all"; recidivism: "race"
-            or "race-sex") or `microdata` (school: the path of INEP's file); and the rules `cost`,
+            or "race-sex") `microdata` and `state` (school: the path of INEP's file, and whose
+            applicants to take from it, by default "SP"); and the rules `cost`,
             `horizon`, `population`, `window`, `start`, where they are not to be the paper's.
     """
     one_of("name", name, tuple(WORLDS))

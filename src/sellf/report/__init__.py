@@ -26,23 +26,23 @@ def runs(
     folders: Sequence[str | Path],
     *,
     out: str | Path = "report.html",
-    say: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> str:
     """Return the report of one run, or the comparison of several, as one HTML file.
 
     Args:
         folders: of runs, or folders that hold runs.
         out: where it will be written; it is part of the command that the report names.
-        say: is told what takes long.
+        notify: is told what takes long.
     """
     check()
     if find_spec("jax") is None:
         raise InputError("a report of runs needs JAX: type `pip install 'sellf[train]'`.")
     from sellf.report.compare import report
-    from sellf.report.deeds import from_folders
+    from sellf.report.run_data import from_folders
 
     words = ["sellf", "report", *map(str, folders), "-o", str(out)]
-    return report(from_folders([Path(folder) for folder in folders], say), shlex.join(words))
+    return report(from_folders([Path(folder) for folder in folders], notify), shlex.join(words))
 
 
 def study(results: "Results", command: str = "") -> str:
@@ -91,7 +91,7 @@ def stored_study(
 def of_paths(
     paths: Sequence[Path],
     out: Path,
-    say: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
     *,
     quick: bool = False,
     store: Path | None = None,
@@ -101,7 +101,7 @@ def of_paths(
     Args:
         paths: one file, the name of one study, or any number of folders.
         out: where it will be written.
-        say: is told what takes long.
+        notify: is told what takes long.
         quick: (study) its small version.
         store: (study) the folder of runs.
     """
@@ -117,7 +117,7 @@ def of_paths(
         )
     saved = [path for path in paths if path.is_file()]
     if not saved:
-        return runs(paths, out=out, say=say)
+        return runs(paths, out=out, notify=notify)
     if len(paths) > 1:
         raise InputError(
             f"{saved[0]} is a file: a report is of one audit, or of any number of run folders."
@@ -133,9 +133,9 @@ def inputs(paths: Sequence[Path], store: Path | None = None) -> list[Path]:
     read = [path for path in paths if path.is_file()]
     read += [run / name for run in runs for name in RUN]
     if any(map(_names_study, paths)):
-        from sellf.studies.store import place
+        from sellf.studies.store import location
 
-        read.append(place(store))
+        read.append(location(store))
     return read
 
 

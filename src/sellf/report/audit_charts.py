@@ -15,7 +15,7 @@ from sellf.report.charts import (
     numbers,
     shown,
 )
-from sellf.report.page import Block, Section, Words
+from sellf.report.page import Block, Paragraph, Section
 
 MEANING = {
     "opportunity": "the chance of being accepted, of people whose outcome is good",
@@ -37,13 +37,13 @@ def disparity(audits: Sequence[Audit]) -> Rows:
     if all(a.truth for a in audits):
         true = [max(a.truth.values()) - min(a.truth.values()) for a in audits if a.truth]
         marks.append(Marks("truth", numbers(true), 6, "ring"))
-    words = "; ".join(
+    answers = "; ".join(
         f"{a.notion}: between {a.difference.low:.3f} and {a.difference.high:.3f}, {a.verdict}"
         for a in audits
     )
     return Rows(
         title="The disparity, and what is tolerated",
-        text=f"Largest minus smallest group, by notion. {words}. A bar left of the line is fair, "
+        text=f"Largest minus smallest group, by notion. {answers}. A bar left of the line is fair, "
         "right of it unfair, across it open.",
         x_label="disparity",
         names=[a.notion for a in audits],
@@ -121,15 +121,15 @@ def doubts(audit: Audit) -> list[Block]:
 def periods(audit: Audit) -> Plot:
     """Return the disparity over time."""
     periods = audit.periods
-    places = numbers(range(len(periods)))
+    positions = numbers(range(len(periods)))
     series = [
         Series(
             "each period by itself",
-            places,
+            positions,
             numbers(p.value for p in periods),
             numbers(p.low for p in periods),
             numbers(p.high for p in periods),
-            place=0,
+            colour=0,
         )
     ]
     text = "Each period by itself"
@@ -138,11 +138,11 @@ def periods(audit: Audit) -> Plot:
         series.append(
             Series(
                 "everything so far (middle)",
-                places,
+                positions,
                 numbers((p.so_far_low + p.so_far_high) / 2 for p in periods),
                 numbers(p.so_far_low for p in periods),
                 numbers(p.so_far_high for p in periods),
-                place=1,
+                colour=1,
                 style=1,
             )
         )
@@ -177,7 +177,7 @@ def overlap(audits: Sequence[Audit]) -> list[Section]:
             "their outcomes may be good or bad, and the intervals are as wide as that. Record the "
             "chance of every decision, or name features with --feature."
         )
-        return [Section(title, [Words(text)])]
+        return [Section(title, [Paragraph(text)])]
     groups = audits[0].by_group
     names = list(found.by_group)
     names.sort(key=lambda name: -groups[name].value)

@@ -16,10 +16,10 @@ from sellf.report.page import (
     Grid,
     Items,
     Page,
+    Paragraph,
     Section,
-    Words,
+    formatted,
     render,
-    said,
 )
 
 COUNTED = {
@@ -52,7 +52,7 @@ def page(result: Audit | Audits) -> Page:
             Section(
                 audit.notion.capitalize(),
                 [
-                    Words(" ".join([answer(audit), *_lead(audit)])),
+                    Paragraph(" ".join([answer(audit), *_lead(audit)])),
                     audit_charts.groups(audit),
                     *_figures(audit),
                 ]
@@ -137,7 +137,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _lead(audit: Audit) -> list[str]:
-    """Return the answer in people, and what a look at the accepted alone would have said."""
+    """Return the answer in people, and what a look at the accepted alone would have formatted."""
     text = [_in_people(audit)] if _known_well(audit) else []
     if audit.notion == "demographic":
         return text
@@ -179,7 +179,7 @@ def _tiles(audits: Sequence[Audit]) -> list[tuple[str, str, str]]:
         low, value, high = first.difference
         tiles.append(("Disparity", f"{value:.3f}", f"between {low:.3f} and {high:.3f}"))
         if first.notion != "demographic":
-            tiles.append(("Accepted only", said(first.naive), "what most tools report"))
+            tiles.append(("Accepted only", formatted(first.naive), "what most tools report"))
     tiles += [
         ("Tolerated", f"{first.omega:g}", "omega"),
         ("People", f"{people:,}", f"{accepted / max(people, 1):.0%} accepted"),
@@ -225,14 +225,14 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
         from sellf.audit.words import certificate_in_words
 
         words = certificate_in_words(audit.certificate)
-        sections.append(Section("The paper's conditions", [Words(words)]))
+        sections.append(Section("The paper's conditions", [Paragraph(words)]))
     return sections
 
 
 def _settle(audit: Audit, *, alone: bool) -> Block:
     needed = audit.needed
     if needed is None or not needed.people:
-        return Words(str(needed))
+        return Paragraph(str(needed))
     names = list(needed.people)
     return Grid(
         {
@@ -274,16 +274,18 @@ def _assumed(audits: Sequence[Audit]) -> Section:
         if all(audit.finite_sample for audit in audits)
         else "Some intervals hold for large samples only (asymptotic)."
     )
-    blocks: list[Block] = [Items(lines), Words(f"Method: {'; '.join(methods)}. {kind}")]
+    blocks: list[Block] = [Items(lines), Paragraph(f"Method: {'; '.join(methods)}. {kind}")]
     if len(audits) > 1:
-        blocks.append(Words("Each notion's interval holds by itself, not all of them together."))
+        blocks.append(
+            Paragraph("Each notion's interval holds by itself, not all of them together.")
+        )
     return Section("What was assumed", blocks)
 
 
 def _again(origin: Origin | None) -> Section:
     if origin is None:
         return Section(
-            "How to get this again", [Words("This audit does not say where it comes from.")]
+            "How to get this again", [Paragraph("This audit does not say where it comes from.")]
         )
     columns = ", ".join(f"{shown(name)} ({kind})" for name, kind in origin.columns.items())
     print_ = origin.fingerprint or "none"

@@ -34,7 +34,7 @@ class Series:
     """Whether to draw points that no line connects."""
     labels: list[str] | None = None
     """What each point is, for whoever points at it."""
-    place: int = 0
+    colour: int = 0
     """Its colour; series of one colour differ in `style`."""
     style: int = 0
     """Its dash and marker."""
@@ -75,7 +75,7 @@ class Plot:
     y_label: str
     series: list[Series]
     x_names: list[str] | None = None
-    """What the places 0, 1, ... on the x axis stand for, if they are no numbers."""
+    """What the positions 0, 1, ... on the x axis stand for, if they are no numbers."""
     references: list[Reference] = field(default_factory=list)
     y_range: tuple[Number, Number] = (None, None)
     """Ends of the y axis that are fixed."""
@@ -114,7 +114,7 @@ class Marks:
 
     name: str
     values: list[Number]
-    place: int
+    colour: int
     marker: Marker
 
 
@@ -178,24 +178,17 @@ def number(value: Any) -> Number:
     return numbers([value])[0]
 
 
-def band(name: str, x: Any, runs: Any, place: int, style: int = 0) -> Series:
-    """Return the mean over the first axis as a line, with a standard deviation to both sides."""
-    values = np.asarray(runs, float)
-    known = ~np.isnan(values)
-    count = known.sum(axis=0)
-    safe = np.where(known, values, 0.0)
-    mean = np.where(count > 0, safe.sum(axis=0) / np.maximum(count, 1), np.nan)
-    square = (np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / np.maximum(count, 1)
-    deviation = np.sqrt(square)
-    several = len(values) > 1
+def band(name: str, x: Any, mean: np.ndarray, spread: np.ndarray, colour: int) -> Series:
+    """Return a line, with a band around it where the spread is known; the style is the colour's."""
+    half = None if np.isnan(spread).all() else np.nan_to_num(spread)
     return Series(
         name,
         numbers(x),
         numbers(mean),
-        numbers(mean - deviation) if several else None,
-        numbers(mean + deviation) if several else None,
-        place=place,
-        style=style,
+        None if half is None else numbers(mean - half),
+        None if half is None else numbers(mean + half),
+        colour=colour,
+        style=colour,
     )
 
 

@@ -2,13 +2,19 @@
 
 import shlex
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from sellf.report import curves
+from sellf.report import run_charts
 from sellf.report.charts import shown
-from sellf.report.deeds import Deed
-from sellf.report.kinds import MOST_LINES, Kind, kinds_of, listed, omega_of, short
+from sellf.report.configurations import (
+    MOST_LINES,
+    Configuration,
+    configurations_of,
+    listed,
+    omega_of,
+)
 from sellf.report.page import (
     Block,
     Callout,
@@ -17,37 +23,41 @@ from sellf.report.page import (
     Grid,
     Heading,
     Page,
+    Paragraph,
     Section,
-    Words,
     render,
 )
+from sellf.report.run_data import Run
+from sellf.studies.statistics import DEVIATION, INTERVAL
+from sellf.studies.summary import format_settings, format_value
 
 MOST_COMMANDS = 30
 """Commands that a report names to train its runs again."""
 
 
-def report(deeds: Sequence[Deed], command: str) -> str:
+def report(runs: Sequence[Run], command: str) -> str:
     """Return the report of runs as one HTML file; `command` is what was typed for it."""
-    return render(page(deeds, command))
+    return render(page(runs, command))
 
 
-def page(deeds: Sequence[Deed], command: str) -> Page:
+def page(runs: Sequence[Run], command: str) -> Page:
     """Return the report of runs."""
-    places = list(dict.fromkeys(deed.place for deed in deeds))
+    tasks = list(dict.fromkeys(run.task for run in runs))
     sections: list[Section] = []
     sentences = []
     tiles: list[tuple[str, str, str]] = []
-    for place in places:
-        here = [deed for deed in deeds if deed.place == place]
-        kinds = kinds_of(here)
-        title = "" if len(places) == 1 else f" ({place[0]}, {place[1]}{_unusual(here[0])})"
-        sentences.append(answer(kinds))
-        tiles = _tiles(kinds) if len(places) == 1 else []
+    for task in tasks:
+        here = [run for run in runs if run.task == task]
+        configurations = configurations_of(here)
+        title = "" if len(tasks) == 1 else f" ({task[0]}, {task[1]}{_changes(here[0])})"
+        sentences.append(answer(configurations))
+        tiles = _tiles(configurations) if len(tasks) == 1 else []
         sections += [
-            Section(f"{section.title}{title}", section.blocks) for section in parts_of(kinds)
+            Section(f"{section.title}{title}", section.blocks)
+            for section in parts_of(configurations)
         ]
-    sections += [_every_run(deeds), _assumed(deeds), _again(deeds, command)]
-    waiting = [shown(deed.name) for deed in deeds if deed.evaluation is None]
+    sections += [_every_run(runs), _assumed(runs), _again(runs, command)]
+    waiting = [shown(run.name) for run in runs if run.evaluation is None]
     callouts = []
     if waiting:
         callouts.append(
@@ -56,14 +66,14 @@ def page(deeds: Sequence[Deed], command: str) -> Page:
                 [f"{name}: type `sellf train --resume {name}`" for name in waiting[:10]],
             )
         )
-    several = len(deeds) > 1
+    several = len(runs) > 1
     return Page(
         title="Comparison of runs" if several else "A run",
-        kicker=_kicker(deeds),
-        answer=sentences[0][0] if len(places) == 1 else f"{len(places)} comparisons.",
+        kicker=_kicker(runs),
+        answer=sentences[0][0] if len(tasks) == 1 else f"{len(tasks)} comparisons.",
         lead=[
-            *(sentences[0][1:] if len(places) == 1 else [" ".join(some) for some in sentences]),
-            _explain(deeds),
+            *(sentences[0][1:] if len(tasks) == 1 else [" ".join(some) for some in sentences]),
+            _explain(runs),
         ],
         tiles=tiles,
         callouts=callouts,
@@ -71,91 +81,100 @@ def page(deeds: Sequence[Deed], command: str) -> Page:
     )
 
 
-def parts_of(kinds: Sequence[Kind]) -> list[Section]:
+def parts_of(configurations: Sequence[Configuration]) -> list[Section]:
     """Return the pictures and numbers of what may be compared."""
-    done = [kind for kind in kinds if kind.done]
+    done = [one for one in configurations if one.done]
     sections = []
     if done:
-        few = curves.few_of(done)
+        few = run_charts.few_of(done)
         sections += [
-            Section("The picture", [*curves.over_deployment(few, done), *curves.views(few)]),
+            Section(
+                "The picture", [*run_charts.over_deployment(few, done), *run_charts.views(few)]
+            ),
             Section("The numbers", [summary(done)]),
-            Section("Acceptance and qualification of each group", curves.groups(few)),
+            Section("Acceptance and qualification of each group", run_charts.groups(few)),
         ]
-        policies = [kind for kind in few if all(deed.policy for deed in kind.done)]
+        policies = [one for one in few if all(run.policy for run in one.done)]
         if policies:
-            sections.append(Section("Who is accepted", curves.policies(policies)))
-    learned = curves.few_of([kind for kind in kinds if kind.learned])
+            sections.append(Section("Who is accepted", run_charts.policies(policies)))
+    learned = run_charts.few_of([one for one in configurations if one.learned])
     if learned:
-        sections.append(Section("Learning", curves.learning(learned)))
-        bounded = [kind for kind in learned if curves.bounded(kind)]
+        sections.append(Section("Learning", run_charts.learning(learned)))
+        bounded = [one for one in learned if run_charts.bounded(one)]
         if bounded:
-            sections.append(Section("What the theory's bound is made of", curves.bound(bounded)))
+            sections.append(
+                Section("What the theory's bound is made of", run_charts.bound(bounded))
+            )
     return sections
 
 
-def answer(kinds: Sequence[Kind]) -> list[str]:
+def answer(configurations: Sequence[Configuration]) -> list[str]:
     """Return what runs came to: the answer, and a sentence more if rewards tell another story."""
-    done = [kind for kind in kinds if kind.done]
-    first = kinds[0].deeds[0]
+    done = [one for one in configurations if one.done]
+    first = configurations[0].runs[0]
     if not done:
-        return [f"{kinds[0].name} on {shown(first.world)} is not trained to the end yet."]
-    omega = omega_of(kinds)
-    fairest = min(done, key=lambda kind: kind.mean("true"))
-    richest = max(done, key=lambda kind: kind.mean("reward"))
-    gap, what = fairest.mean("true"), f"disparity in {first.notion}"
+        return [f"{configurations[0].name} on {first.world} is not trained to the end yet."]
+    omega = omega_of(configurations)
+    fairest = min(done, key=lambda one: one.mean("true"))
+    richest = max(done, key=lambda one: one.mean("reward"))
+    gap, what = fairest.mean("true"), f"disparity in {first.spec.notion}"
     within = "within" if gap <= omega else "above"
     if len(done) == 1:
         naive = f"Among the accepted alone the disparity is {fairest.mean('accepted'):.3f}"
         imputed = f"; with predictions filled in, {fairest.mean('imputed'):.3f}"
         return [
-            f"{done[0].name} on {shown(first.world)} earns {fairest.mean('reward'):,.0f} with a "
+            f"{done[0].name} on {first.world} earns {fairest.mean('reward'):,.0f} with a "
             f"true {what} of {gap:.3f}, {within} the tolerance of {omega:g}.",
             f"{naive}{imputed if fairest.imputes else ''}.",
         ]
     if fairest is richest:
         return [
-            f"On {shown(first.world)}, {fairest.name} has the smallest true {what}, {gap:.3f}, and "
+            f"On {first.world}, {fairest.name} has the smallest true {what}, {gap:.3f}, and "
             f"the largest reward, {fairest.mean('reward'):,.0f}, of {len(done)}."
         ]
     return [
-        f"On {shown(first.world)}, {fairest.name} has the smallest true {what}: {gap:.3f}, "
+        f"On {first.world}, {fairest.name} has the smallest true {what}: {gap:.3f}, "
         f"{within} the tolerance of {omega:g}.",
         f"{richest.name} earns the most, {richest.mean('reward'):,.0f} against "
         f"{fairest.mean('reward'):,.0f}, with a disparity of {richest.mean('true'):.3f}.",
     ]
 
 
-def summary(kinds: Sequence[Kind]) -> Grid:
-    """Return a line a kind: reward, disparity in every view, acceptance by group."""
-    first = kinds[0].done[0].evaluation
-    assert first is not None
-    columns = {
-        "": [kind.name for kind in kinds],
-        "runs": [len(kind.done) for kind in kinds],
-        "reward": [kind.mean("reward") for kind in kinds],
-        "± reward": [kind.spread("reward") for kind in kinds],
-        "true disparity": [kind.mean("true") for kind in kinds],
-        "± disparity": [kind.spread("true") for kind in kinds],
-        "exact": [kind.mean("exact") for kind in kinds],
-        "imputed": [kind.mean("imputed") if kind.imputes else None for kind in kinds],
-        "accepted only": [kind.mean("accepted") for kind in kinds],
+def summary(configurations: Sequence[Configuration]) -> Grid:
+    """Return a line a configuration: reward, disparity in every view, acceptance by group."""
+    first = configurations[0].evaluations[0]
+    several = any(len(one.done) > 1 for one in configurations)
+    columns: dict[str, list[Any]] = {
+        "": [one.name for one in configurations],
+        "runs": [len(one.done) for one in configurations],
     }
+    for what, name in (("reward", "reward"), ("true", "true disparity")):
+        found = [one.estimate(what) for one in configurations]
+        columns[name] = [figure.mean for figure in found]
+        if several:
+            columns[f"± {name}"] = [figure.half for figure in found]
+        else:
+            columns[f"std of {name}"] = [figure.std for figure in found]
+    columns["exact"] = [one.mean("exact") for one in configurations]
+    if any(one.imputes for one in configurations):
+        columns["imputed"] = [
+            one.mean("imputed") if one.imputes else None for one in configurations
+        ]
+    columns["accepted only"] = [one.mean("accepted") for one in configurations]
     for i, group in enumerate(first.groups):
         columns[f"accepted, {shown(group)}"] = [
-            float(np.mean([d.evaluation.acceptances[:, i].mean() for d in k.done if d.evaluation]))
-            for k in kinds
+            float(np.mean([found.acceptances[:, i].mean() for found in one.evaluations]))
+            for one in configurations
         ]
     best = best_in(columns["reward"], "reward", max)
     best |= best_in(columns["true disparity"], "true disparity", min)
-    single = all(len(kind.done) == 1 for kind in kinds)
-    over = "deployments" if single else "runs, or over deployments where there is one run"
+    how = f"±: half of the {INTERVAL}" if several else f"std: {DEVIATION}"
     return Grid(
         columns,
         f"What deployments came to; {first.notion}",
-        f"±: standard deviation over {over}. true: in the last decisions, with hidden outcomes; "
-        "exact: of the whole population, free of chance; imputed: with predictions in place of "
-        "hidden outcomes; accepted only: what most tools report.",
+        f"{how}. true: in the last decisions, with hidden outcomes; exact: of the whole "
+        "population, free of chance; imputed: with predictions in place of hidden outcomes; "
+        "accepted only: what most tools report.",
         best,
     )
 
@@ -171,33 +190,34 @@ def best_in(
     return frozenset((i, name) for i, value in enumerate(values) if value == best)
 
 
-def _tiles(kinds: Sequence[Kind]) -> list[tuple[str, str, str]]:
-    done = [kind for kind in kinds if kind.done]
+def _tiles(configurations: Sequence[Configuration]) -> list[tuple[str, str, str]]:
+    done = [one for one in configurations if one.done]
     tiles = []
-    for kind in done[:3]:
+    for one in done[:3]:
         tiles.append(
             (
-                kind.name,
-                f"{kind.mean('true'):.3f}",
-                f"true disparity; reward {kind.mean('reward'):,.0f}; accepted only "
-                f"{kind.mean('accepted'):.3f}",
+                one.name,
+                f"{one.mean('true'):.3f}",
+                f"true disparity; reward {one.mean('reward'):,.0f}; accepted only "
+                f"{one.mean('accepted'):.3f}",
             )
         )
     if done:
-        tiles.append(("Tolerated", f"{omega_of(kinds):g}", "omega"))
+        tiles.append(("Tolerated", f"{omega_of(configurations):g}", "omega"))
     return tiles
 
 
-def _kicker(deeds: Sequence[Deed]) -> str:
-    if len(deeds) == 1:
-        deed = deeds[0]
-        return f"A run: {deed.algorithm} on {shown(deed.world)}, {deed.notion}, seed {deed.seed}"
-    worlds = listed(list(dict.fromkeys(shown(deed.world) for deed in deeds)))
-    return f"Comparison of {len(deeds)} runs on {worlds}"
+def _kicker(runs: Sequence[Run]) -> str:
+    if len(runs) == 1:
+        run = runs[0]
+        spec = run.spec
+        return f"A run: {spec.algorithm.name} on {run.world}, {spec.notion}, seed {spec.seed}"
+    worlds = listed(list(dict.fromkeys(run.world for run in runs)))
+    return f"Comparison of {len(runs)} runs on {worlds}"
 
 
-def _explain(deeds: Sequence[Deed]) -> str:
-    found = next((deed.evaluation for deed in deeds if deed.evaluation is not None), None)
+def _explain(runs: Sequence[Run]) -> str:
+    found = next((run.evaluation for run in runs if run.evaluation is not None), None)
     if found is None:
         return "Nothing was deployed yet."
     return (
@@ -206,35 +226,35 @@ def _explain(deeds: Sequence[Deed]) -> str:
     )
 
 
-def _every_run(deeds: Sequence[Deed]) -> Section:
-    def figure(deed: Deed, what: str) -> float | None:
-        found = deed.evaluation
+def _every_run(runs: Sequence[Run]) -> Section:
+    def figure(run: Run, what: str) -> float | None:
+        found = run.evaluation
         if found is None:
             return None
         return found.reward if what == "reward" else float(found.disparities[what].mean())
 
     columns = {
-        "run": [deed.name for deed in deeds],
-        "world": [deed.world for deed in deeds],
-        "notion": [deed.notion for deed in deeds],
-        "algorithm": [deed.algorithm for deed in deeds],
-        "seed": [deed.seed for deed in deeds],
-        "steps": [deed.steps for deed in deeds],
-        "reward": [figure(deed, "reward") for deed in deeds],
-        "true disparity": [figure(deed, "true") for deed in deeds],
-        "accepted only": [figure(deed, "accepted") for deed in deeds],
-        "agent": [deed.fingerprint[:12] for deed in deeds],
+        "run": [run.name for run in runs],
+        "world": [run.world for run in runs],
+        "notion": [run.spec.notion for run in runs],
+        "algorithm": [run.spec.algorithm.name for run in runs],
+        "seed": [run.spec.seed for run in runs],
+        "steps": [run.spec.steps for run in runs],
+        "reward": [figure(run, "reward") for run in runs],
+        "true disparity": [figure(run, "true") for run in runs],
+        "accepted only": [figure(run, "accepted") for run in runs],
+        "agent": [run.fingerprint[:12] for run in runs],
     }
     note = "agent: the first twelve digits of the SHA-256 of agent.safetensors."
     return Section("Every run", [Grid(columns, "Every run", note)])
 
 
-def _assumed(deeds: Sequence[Deed]) -> Section:
-    worlds = listed(list(dict.fromkeys(shown(deed.world) for deed in deeds)))
+def _assumed(runs: Sequence[Run]) -> Section:
+    worlds = listed(list(dict.fromkeys(run.world for run in runs)))
     return Section(
         "What was assumed",
         [
-            Words(
+            Paragraph(
                 f"All of this happens in a simulated world ({worlds}), whose hidden outcomes are "
                 "known to this report and not to the algorithms that may not see them. Seeds "
                 "differ: a difference between algorithms that is not larger than the bands may be "
@@ -244,44 +264,41 @@ def _assumed(deeds: Sequence[Deed]) -> Section:
     )
 
 
-def _again(deeds: Sequence[Deed], command: str) -> Section:
-    commands = [_training(deed) for deed in deeds]
+def _again(runs: Sequence[Run], command: str) -> Section:
+    commands = [_training(run) for run in runs]
     left = len(commands) - MOST_COMMANDS
     more = [f"# and {left} more like these"] if left > 0 else []
-    versions = list(dict.fromkeys(deed.versions for deed in deeds if deed.versions))
-    agents = [deed for deed in deeds if deed.fingerprint][:4]
+    versions = list(dict.fromkeys(run.versions for run in runs if run.versions))
+    agents = [run for run in runs if run.fingerprint][:4]
     facts = [("Versions", "; ".join(versions))] if versions else []
     facts += [("Fingerprint", f"SHA-256 of {d.name}: {d.fingerprint}") for d in agents]
     blocks: list[Block] = [Code("\n".join([*commands[:MOST_COMMANDS], *more, command]))]
     if facts:
         blocks.append(Facts(facts))
-    return Section("How to get this again", [*blocks, Heading("Settings"), settings_of(deeds)])
+    return Section("How to get this again", [*blocks, Heading("Settings"), settings_of(runs)])
 
 
-def settings_of(deeds: Sequence[Deed]) -> Grid:
-    """Return the settings of runs, a column for each kind."""
-    kinds = kinds_of(deeds)
-    names = list(dict.fromkeys(name for kind in kinds for name in kind.deeds[0].settings))
+def settings_of(runs: Sequence[Run]) -> Grid:
+    """Return the settings of runs, a column for each configuration."""
+    found = {one.name: one.runs[0].spec.hyperparameters for one in configurations_of(runs)}
+    names = list(dict.fromkeys(name for own in found.values() for name in own))
     columns: dict[str, list[str | None]] = {"setting": list(names)}
-    for kind in kinds[:MOST_LINES]:
-        own = kind.deeds[0].settings
-        columns[kind.name] = [short(own[name]) if name in own else None for name in names]
+    for title, own in list(found.items())[:MOST_LINES]:
+        columns[title] = [format_value(own[name]) if name in own else None for name in names]
     return Grid(columns, "Settings of the algorithms")
 
 
-def _training(deed: Deed) -> str:
+def _training(run: Run) -> str:
     """Return what to type to train a run again."""
-    from sellf.algorithms import catalogue
-    from sellf.algorithms.config import as_dict
-
-    usual = as_dict(catalogue.find(deed.algorithm).config())
-    changed = {k: v for k, v in deed.settings.items() if usual.get(k) != v} | deed.world_settings
-    words = ["sellf", "train", deed.world, deed.algorithm, "--notion", deed.notion]
-    words += ["--steps", str(deed.steps), "--seed", str(deed.seed), "--out", deed.name]
+    spec = run.spec
+    arguments = ["sellf", "train", spec.world.name, spec.algorithm.name, "--notion", spec.notion]
+    arguments += ["--steps", str(spec.steps), "--seed", str(spec.seed), "--out", run.name]
+    changed = spec.changed | spec.world.settings
     if changed:
-        words += ["--set", *(f"{name}={short(value)}" for name, value in changed.items())]
-    return shlex.join(words)
+        arguments += ["--set", *(f"{name}={format_value(v)}" for name, v in changed.items())]
+    return shlex.join(arguments)
 
 
-def _unusual(deed: Deed) -> str:
-    return "".join(f", {name} {short(value)}" for name, value in deed.world_settings.items())
+def _changes(run: Run) -> str:
+    settings = run.spec.world.settings
+    return f", {format_settings(settings)}" if settings else ""

@@ -15,7 +15,7 @@ def entries(chart: Chart) -> list[dict[str, Any]]:
         return found
     if isinstance(chart, Rows):
         found = [
-            _entry(str(i), m.name, swatch(m.place, None, m.marker))
+            _entry(str(i), m.name, swatch(m.colour, None, m.marker))
             for i, m in enumerate(chart.marks)
         ]
         if chart.low:
@@ -28,14 +28,14 @@ def entries(chart: Chart) -> list[dict[str, Any]]:
 
 def _series(series: Series) -> Any:
     if series.points:
-        return swatch(series.place, None, series.marker, 2.5 if series.small else 4.5)
-    return swatch(series.place, series.style, None)
+        return swatch(series.colour, None, series.marker, 2.5 if series.small else 4.5)
+    return swatch(series.colour, series.style, None)
 
 
 def _entry(key: str | None, name: str, picture: Any) -> dict[str, Any]:
     return {"key": key, "name": name, "swatch": picture}
 
 
-def _part(place: int) -> Any:
-    bar = tag("rect", x=1, y=2, width=26, height=10, class_=f"h{place}")
+def _part(colour: int) -> Any:
+    bar = tag("rect", x=1, y=2, width=26, height=10, class_=f"h{colour}")
     return tag("svg", bar, viewBox="0 0 28 14", class_="swatch", aria_hidden="true")

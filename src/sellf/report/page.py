@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sellf import __version__
+from sellf._version import __version__
 from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, distinct, shortened, shown
 
 MOST_ROWS = 40
@@ -80,7 +80,7 @@ class Grid:
         ]
 
     def _cell(self, value: Any, numeric: bool, *, best: bool) -> dict[str, Any]:
-        text = shortened(said(value), self.detail.letters)
+        text = shortened(formatted(value), self.detail.letters)
         # What is shown can be sorted by as well, unless it is written with commas.
         sortable = numeric and (self.detail.exact or "," in text)
         number = _sortable(value) if sortable else None
@@ -88,11 +88,11 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
-    kind = "words"
+    kind = "paragraph"
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Pair:
     kind = "pair"
 
 
-Block = Grid | Words | Heading | Items | Facts | Code | Callout | Pair | Chart
+Block = Grid | Paragraph | Heading | Items | Facts | Code | Callout | Pair | Chart
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def in_script(content: Any) -> str:
     return text
 
 
-def said(value: Any) -> str:
+def formatted(value: Any) -> str:
     """Return a value as it stands in a table."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return NOTHING
@@ -233,14 +233,11 @@ def said(value: Any) -> str:
 @cache
 def asset(name: str) -> str:
     """Return a file that pages are made of."""
-    return (files("sellf.report") / "assets" / name).read_text(encoding="utf-8")
+    return (files(__package__ or "") / "assets" / name).read_text(encoding="utf-8")
 
 
 @cache
 def _template() -> Any:
-    from sellf.report import check
-
-    check()
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=False)
@@ -297,7 +294,7 @@ def _figure(block: Chart, charts: list[dict[str, Any]], detail: Detail) -> dict[
     return {
         "kind": "figure",
         "identity": f"chart-{place}",
-        "place": place,
+        "index": place,
         "title": block.title,
         "text": block.text + more,
         "legend": legend.entries(live),

@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sellf.audit.origin import versions
-from sellf.report import curves
+from sellf.report import run_charts
 from sellf.report.charts import Plot, Reference, Series, number, numbers, shown
-from sellf.report.compare import answer, best_in, settings_of, summary
-from sellf.report.deeds import Deed, from_record
-from sellf.report.kinds import Kind, kinds_of, omega_of, short
-from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Section, Words, render
+from sellf.report.compare import answer, settings_of, summary
+from sellf.report.configurations import OMEGA, Configuration, configurations_of
+from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Paragraph, Section, render
+from sellf.report.run_data import Run, from_record
 from sellf.studies import provenance
-from sellf.studies.summary import names, pareto, records_of
+from sellf.studies.statistics import INTERVAL, pareto
+from sellf.studies.summary import Row, format_settings, names, records_of
+from sellf.studies.summary import rows as rows_of
 
 if TYPE_CHECKING:
     from sellf.studies.records import Cell, Record, Results
 
-PACKAGES = ("jax", "equinox", "optax", "numpy")
+PACKAGES = ("jax", "equinox", "numpy")
 
 
 def report(results: "Results", command: str = "") -> str:
@@ -29,9 +31,9 @@ def report(results: "Results", command: str = "") -> str:
 def page(results: "Results", command: str = "") -> Page:
     """Return the report of a study; `command` is what was typed for it."""
     cells = [cell for cell in results.cells if cell.final or cell.grid]
-    places = list(dict.fromkeys((cell.world, cell.notion) for cell in cells))
-    by_place = {
-        place: [cell for cell in cells if (cell.world, cell.notion) == place] for place in places
+    tasks = list(dict.fromkeys((cell.world, cell.notion) for cell in cells))
+    by_task = {
+        task: [cell for cell in cells if (cell.world, cell.notion) == task] for task in tasks
     }
     callouts = []
     if results.quick:
@@ -45,60 +47,59 @@ def page(results: "Results", command: str = "") -> Page:
     if waiting:
         missing = [f"{cell.algorithm} on {cell.world}, {cell.notion}" for cell in waiting]
         callouts.append(Callout("Not finished", list(dict.fromkeys(missing))))
-    sentences = [answer(_kinds(by_place[place])) for place in places if _kinds(by_place[place])]
-    records = records_of(cells)
+    configured = {task: _configurations(here) for task, here in by_task.items()}
+    sentences = [answer(found) for found in configured.values() if found]
+    records, rows = records_of(cells), rows_of(results)
     several = len(sentences) > 1
     return Page(
         title=f"Study: {shown(results.study)}",
         kicker=f"Study: {shown(results.study)}" + (", a first look only" if results.quick else ""),
-        answer=_together(by_place)
+        answer=_together(configured)
         if several
         else (sentences[0][0] if sentences else "Nothing is finished yet."),
         lead=[" ".join(some[0 if several else 1 :]) for some in sentences[:3]],
         tiles=_tiles(results, records),
         callouts=callouts,
         sections=[
-            *([Section("The picture", [_trade_off(here) for here in by_place.values()])]),
-            Section("The numbers", [_table(cells, n) for n in _notions(cells)] or [_nothing()]),
-            *([Section(_which(by_place), [_selected(cells)])] if cells else []),
-            *(_detail(place, here) for place, here in by_place.items() if _kinds(here)),
-            _assumed(selected=not any(map(_repeats, by_place.values()))),
+            Section("The picture", [_trade_off(rows, here) for here in by_task.values()]),
+            Section("The numbers", [_table(rows, n) for n in _notions(cells)] or [_nothing()]),
+            *([Section(_which(by_task), [_selected(cells)])] if cells else []),
+            *(_detail(task, found) for task, found in configured.items() if found),
+            _assumed(selected=not any(map(_repeats, by_task.values()))),
             _again(results, records, command),
         ],
     )
 
 
-def _kinds(cells: Sequence["Cell"]) -> list[Kind]:
+def _configurations(cells: Sequence["Cell"]) -> list[Configuration]:
     """Return the selected configuration of each algorithm, or every one, with all its seeds."""
     named = zip(names(cells), cells, strict=True)
-    return [Kind(name, list(map(from_record, c.final))) for name, c in named if c.final]
+    return [Configuration(name, list(map(from_record, c.final))) for name, c in named if c.final]
 
 
-def _which(by_place: dict[tuple[str, str], list["Cell"]]) -> str:
-    return "What was run" if any(map(_repeats, by_place.values())) else "What was selected"
+def _which(by_task: dict[tuple[str, str], list["Cell"]]) -> str:
+    return "What was run" if any(map(_repeats, by_task.values())) else "What was selected"
 
 
 def _notions(cells: Sequence["Cell"]) -> list[str]:
     return list(dict.fromkeys(cell.notion for cell in cells))
 
 
-def _nothing() -> Words:
-    return Words("Nothing is finished yet.")
+def _nothing() -> Paragraph:
+    return Paragraph("Nothing is finished yet.")
 
 
-def _together(by_place: dict[tuple[str, str], list["Cell"]]) -> str:
+def _together(configured: dict[tuple[str, str], list[Configuration]]) -> str:
     """Say how often each algorithm is the fairest, over worlds and notions."""
     wins: dict[str, int] = {}
-    for cells in by_place.values():
-        kinds = _kinds(cells)
-        if kinds:
-            fairest = min(kinds, key=lambda kind: kind.mean("true")).name
-            wins[fairest] = wins.get(fairest, 0) + 1
+    for found in filter(None, configured.values()):
+        fairest = min(found, key=lambda one: one.mean("true")).name
+        wins[fairest] = wins.get(fairest, 0) + 1
     first, *others = sorted(wins.items(), key=lambda item: -item[1])
     more = f" ({', '.join(f'{name} in {n}' for name, n in others)})" if others else ""
     return (
-        f"Over {len(by_place)} combinations of world and notion, {first[0]} has the smallest true "
-        f"disparity in {first[1]}{more}."
+        f"Over {len(configured)} combinations of world and notion, {first[0]} has the smallest "
+        f"true disparity in {first[1]}{more}."
     )
 
 
@@ -114,109 +115,108 @@ def _tiles(results: "Results", records: Sequence["Record"]) -> list[tuple[str, s
     ]
 
 
-def _point(record: "Record") -> tuple[float, float]:
-    return record.evaluation.disparity, record.evaluation.reward
-
-
-def _trade_off(cells: Sequence["Cell"]) -> Plot:
+def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"]) -> Plot:
     """Return disparity against reward: what was tried, what was selected, what nothing beats."""
-    world, notion = cells[0].world, cells[0].notion
-    series: list[Series] = []
-    gaps: list[float] = []
-    rewards: list[float] = []
-    called = names(cells)
-    for place, cell in enumerate(cells):
-        # Where nothing is selected, everything that was tried is there with all its seeds.
-        if cell.grid and not _repeats(cells):
-            points = [_point(record) for record in cell.grid]
-            series.append(
-                Series(
-                    f"{cell.algorithm}: tried",
-                    numbers(gap for gap, _ in points),
-                    numbers(reward for _, reward in points),
-                    points=True,
-                    small=True,
-                    labels=[_settings(cell, record) for record in cell.grid],
-                    place=place,
-                    style=place,
-                )
-            )
-    for place, cell in enumerate(cells):
-        if cell.final:
-            kind = _kinds([cell])[0]
-            gap, reward = kind.mean("true"), kind.mean("reward")
-            gaps.append(gap)
-            rewards.append(reward)
-            dx, dy = kind.spread("true"), kind.spread("reward")
-            series.append(
-                Series(
-                    called[place],
-                    [number(gap)],
-                    [number(reward)],
-                    [number(reward - dy)],
-                    [number(reward + dy)],
-                    [number(gap - dx)],
-                    [number(gap + dx)],
-                    points=True,
-                    labels=[f"{called[place]}, {len(cell.final)} seeds"],
-                    place=place,
-                    style=place,
-                )
-            )
-    front = pareto(gaps, rewards)
+    called = dict(zip(map(id, cells), names(cells), strict=True))
+    index = {id(cell): i for i, cell in enumerate(cells)}
+    # Where nothing is selected, everything that was tried is there with all its seeds.
+    tried = [] if _repeats(cells) else cells
+    rows = [row for row in rows if id(row.cell) in called]
+    series = [_tried(i, cell) for i, cell in enumerate(tried) if cell.grid]
+    series += [_chosen(index[id(row.cell)], called[id(row.cell)], row) for row in rows]
+    points = [(row.disparity.mean, row.reward.mean) for row in rows]
+    front = pareto([gap for gap, _ in points], [reward for _, reward in points])
     if front:
-        line = ([gaps[i] for i in front], [rewards[i] for i in front])
-        series.append(Series("Pareto front", numbers(line[0]), numbers(line[1]), place=7, style=1))
-    final = [name for name, cell in zip(called, cells, strict=True) if cell.final]
-    best = ", ".join(final[i] for i in front)
-    omega = omega_of(_kinds(cells) or [Kind("", [from_record(r) for c in cells for r in c.grid])])
+        gaps, rewards = (numbers(points[i][axis] for i in front) for axis in (0, 1))
+        series.append(Series("Pareto front", gaps, rewards, colour=7, style=1))
+    best = ", ".join(called[id(rows[i].cell)] for i in front)
+    specs = [record.spec for cell in cells for record in (*cell.final, *cell.grid)]
+    omega = next((spec.omega for spec in specs if spec.omega is not None), OMEGA)
+    bars = f" Bars: {INTERVAL}." if any(row.seeds > 1 for row in rows) else ""
     return Plot(
-        title=f"Disparity against reward: {shown(world)}, {notion}",
+        title=f"Disparity against reward: {shown(cells[0].world)}, {cells[0].notion}",
         text=f"Towards the upper left is better. On the Pareto front: {best or 'nobody yet'}. "
-        "Large marks: the selected settings over all seeds; small ones: what was tried.",
+        f"Large marks: the selected settings over all seeds; small ones: what was tried.{bars}",
         x_label="true disparity",
         y_label="reward",
         series=series,
         references=[Reference(omega, f"tolerated: {omega:g}", "x")],
         x_range=(0.0, None),
-        spread="± standard deviation over seeds",
+        spread=INTERVAL if bars else "",
+    )
+
+
+def _tried(index: int, cell: "Cell") -> Series:
+    found = [record.evaluation for record in cell.grid]
+    return Series(
+        f"{cell.algorithm}: tried",
+        numbers(one.disparity for one in found),
+        numbers(one.reward for one in found),
+        points=True,
+        small=True,
+        labels=[_settings(cell, record) for record in cell.grid],
+        colour=index,
+        style=index,
+    )
+
+
+def _chosen(index: int, name: str, row: Row) -> Series:
+    gap, reward = row.disparity, row.reward
+    dx, dy = gap.half or 0.0, reward.half or 0.0
+    return Series(
+        name,
+        [number(gap.mean)],
+        [number(reward.mean)],
+        [number(reward.mean - dy)],
+        [number(reward.mean + dy)],
+        [number(gap.mean - dx)],
+        [number(gap.mean + dx)],
+        points=True,
+        labels=[f"{name}, {row.seeds} seeds"],
+        colour=index,
+        style=index,
     )
 
 
 def _settings(cell: "Cell", record: "Record") -> str:
+    usual = cell.grid[0].spec.hyperparameters
     varied = {
         name
         for other in cell.grid
-        for name, value in other.spec.settings.items()
-        if value != cell.grid[0].spec.settings.get(name)
+        for name, value in other.spec.hyperparameters.items()
+        if value != usual.get(name)
     }
-    said = [f"{n} {short(v)}" for n, v in record.spec.settings.items() if n in varied]
-    return f"{cell.algorithm}: {', '.join(said) or 'the only setting'}"
+    own = {n: v for n, v in record.spec.hyperparameters.items() if n in varied}
+    return f"{cell.algorithm}: {format_settings(own) or 'the only setting'}"
 
 
-def _table(cells: Sequence["Cell"], notion: str) -> Grid:
+def _table(rows: Sequence[Row], notion: str) -> Grid:
     """Return disparity and reward of every algorithm in every world; the best are marked."""
-    here = [cell for cell in cells if cell.notion == notion and cell.final]
-    worlds = list(dict.fromkeys(cell.world for cell in here))
-    kinds = {w: {k.name: k for k in _kinds([c for c in here if c.world == w])} for w in worlds}
-    algorithms = list(dict.fromkeys(name for by_name in kinds.values() for name in by_name))
-    columns: dict[str, list[Any]] = {"algorithm": algorithms}
+    here = [row for row in rows if row.cell.notion == notion]
+    worlds = list(dict.fromkeys(row.cell.world for row in here))
+    found: dict[str, dict[str, Row]] = {}
+    for world in worlds:
+        mine = [row for row in here if row.cell.world == world]
+        for name, row in zip(names([row.cell for row in mine]), mine, strict=True):
+            found.setdefault(name, {})[world] = row
+    columns: dict[str, list[Any]] = {"algorithm": list(found)}
     best: set[tuple[int, str]] = set()
     for world in worlds:
-        by_name = kinds[world]
-        for what, label, choose in (("true", "disparity", min), ("reward", "reward", max)):
+        in_world = [by_world.get(world) for by_world in found.values()]
+        for label in ("disparity", "reward"):
             name = label if len(worlds) == 1 else f"{shown(world)}: {label}"
-            means = [by_name[a].mean(what) if a in by_name else float("nan") for a in algorithms]
-            columns[name] = means
-            columns[f"± {name}"] = [
-                by_name[a].spread(what) if a in by_name else float("nan") for a in algorithms
-            ]
-            best |= best_in(means, name, choose)
+            figures = [None if row is None else getattr(row, label) for row in in_world]
+            columns[name] = [None if figure is None else figure.mean for figure in figures]
+            columns[f"± {name}"] = [None if figure is None else figure.half for figure in figures]
+            if sum(row is not None for row in in_world) > 1:
+                best |= {
+                    (i, name) for i, r in enumerate(in_world) if r and getattr(r, f"best_{label}")
+                }
     return Grid(
         columns,
         f"{notion.capitalize()}: true disparity and reward of the selected settings",
-        "Mean and standard deviation over seeds; a star marks the smallest disparity and the "
-        "largest reward in each world.",
+        f"±: half of the {INTERVAL}; a star marks the smallest disparity and the largest reward "
+        "in each world.",
         frozenset(best),
     )
 
@@ -237,14 +237,13 @@ def _selected(cells: Sequence["Cell"]) -> Grid:
     )
 
 
-def _detail(place: tuple[str, str], cells: Sequence["Cell"]) -> Section:
-    kinds = _kinds(cells)
+def _detail(task: tuple[str, str], configurations: Sequence[Configuration]) -> Section:
     blocks: list[Block] = [
-        *curves.over_deployment(kinds, kinds),
-        *curves.views(kinds),
-        summary(kinds),
+        *run_charts.over_deployment(configurations, configurations),
+        *run_charts.views(configurations),
+        summary(configurations),
     ]
-    return Section(f"{shown(place[0])}, {place[1]}, over deployment", blocks)
+    return Section(f"{shown(task[0])}, {task[1]}, over deployment", blocks)
 
 
 def _repeats(cells: Sequence["Cell"]) -> bool:
@@ -261,7 +260,7 @@ def _assumed(selected: bool) -> Section:
     return Section(
         "What was assumed",
         [
-            Words(
+            Paragraph(
                 "All of this happens in simulated worlds, whose hidden outcomes are known to this "
                 f"report and not to the algorithms that may not see them. {how}"
             )
@@ -280,10 +279,14 @@ def _again(results: "Results", records: Sequence["Record"], command: str) -> Sec
         ("Versions", ", ".join(f"{k} {v}" for k, v in versions(PACKAGES).items())),
     ]
     blocks: list[Block] = [Code(typed), Facts(facts)]
-    deeds: list[Deed] = [from_record(cell.final[0]) for cell in results.cells if cell.final]
-    if deeds:
-        first = [deed for deed in deeds if deed.place == deeds[0].place]
-        blocks.append(settings_of([deed for kind in kinds_of(first) for deed in kind.deeds]))
+    runs: list[Run] = [from_record(cell.final[0]) for cell in results.cells if cell.final]
+    if runs:
+        first = [run for run in runs if run.task == runs[0].task]
+        blocks.append(
+            settings_of(
+                [run for configuration in configurations_of(first) for run in configuration.runs]
+            )
+        )
     return Section("How to get this again", blocks)
 
 
@@ -292,7 +295,7 @@ def _fingerprint(records: Sequence["Record"]) -> str:
 
     total = hashlib.sha256()
     for record in records:
-        total.update(repr(record.spec).encode("utf-8", "surrogatepass"))
+        total.update(record.spec.identity.encode())
         total.update(np.ascontiguousarray(record.evaluation.rewards).tobytes())
         for _, values in sorted(record.evaluation.disparities.items()):
             total.update(np.ascontiguousarray(values).tobytes())

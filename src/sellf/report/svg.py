@@ -28,7 +28,7 @@ ROW = 26
 
 @dataclass(frozen=True)
 class Scale:
-    """From figures to places in the picture."""
+    """From figures to points in the picture."""
 
     low: float
     high: float
@@ -113,27 +113,27 @@ def mark(kind: Marker, x: float, y: float, r: float = 4.5) -> str:
     return "M" + "L".join(f"{x + a * r:.1f} {y + b * r:.1f}" for a, b in corners[kind]) + "z"
 
 
-def drawn_mark(kind: Marker, x: float, y: float, place: int, r: float = 4.5) -> Markup:
+def drawn_mark(kind: Marker, x: float, y: float, colour: int, r: float = 4.5) -> Markup:
     """Return a marker in its colour; crosses and rings are open."""
     open_ = kind in ("cross", "ring")
-    return tag("path", d=mark(kind, x, y, r), class_=f"{'o' if open_ else 'f'}{place % COLOURS}")
+    return tag("path", d=mark(kind, x, y, r), class_=f"{'o' if open_ else 'f'}{colour % COLOURS}")
 
 
-def swatch(place: int, style: int | None, marker: Marker | None, r: float = 4.5) -> Markup:
+def swatch(colour: int, style: int | None, marker: Marker | None, r: float = 4.5) -> Markup:
     """Return the small picture of a line or mark beside its name in a legend."""
     parts = []
     if style is not None:
         dash = DASHES[style % len(DASHES)] or None
-        parts.append(tag("path", d="M1 7h26", class_=f"l{place % COLOURS}", stroke_dasharray=dash))
+        parts.append(tag("path", d="M1 7h26", class_=f"l{colour % COLOURS}", stroke_dasharray=dash))
     if marker is not None:
-        parts.append(drawn_mark(marker, 14, 7, place, r))
+        parts.append(drawn_mark(marker, 14, 7, colour, r))
     return tag("svg", *parts, viewBox="0 0 28 14", class_="swatch", aria_hidden="true")
 
 
-def bar_swatch(place: int, faint: bool = False) -> Markup:
+def bar_swatch(colour: int, faint: bool = False) -> Markup:
     """Return the small picture of a bar."""
     kind = "b" if faint else "f"
-    bar = tag("rect", x=1, y=3, width=26, height=8, rx=2, class_=f"{kind}{place % COLOURS}")
+    bar = tag("rect", x=1, y=3, width=26, height=8, rx=2, class_=f"{kind}{colour % COLOURS}")
     return tag("svg", bar, viewBox="0 0 28 14", class_="swatch", aria_hidden="true")
 
 
@@ -214,13 +214,13 @@ def _plot(chart: Plot) -> tuple[list[Markup], float]:
 
 
 def _series(series: Series, x: Scale, y: Scale) -> Iterator[Markup]:
-    place = series.place % COLOURS
-    places = [
+    colour = series.colour % COLOURS
+    points = [
         None if a is None or b is None else (x(a), y(b))
         for a, b in zip(series.x, series.y, strict=True)
     ]
     if series.points:
-        for i, at in enumerate(places):
+        for i, at in enumerate(points):
             if at is None:
                 continue
             for lows, highs, scale, upright in (
@@ -234,28 +234,28 @@ def _series(series: Series, x: Scale, y: Scale) -> Iterator[Markup]:
                         if upright
                         else f"M{scale(low):.1f} {at[1]:.1f}H{scale(high):.1f}"
                     )
-                    yield tag("path", d=path, class_=f"w{place}")
-            yield drawn_mark(series.marker, *at, place, 2.5 if series.small else 5.5)
+                    yield tag("path", d=path, class_=f"w{colour}")
+            yield drawn_mark(series.marker, *at, colour, 2.5 if series.small else 5.5)
         return
     if series.low and series.high:
         for part in _parts(series):
             edge = [(x(series.x[i]), y(series.high[i])) for i in part]  # pyright: ignore
             edge += [(x(series.x[i]), y(series.low[i])) for i in reversed(part)]  # pyright: ignore
             path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in edge) + "z"
-            yield tag("path", d=path, class_=f"b{place}")
+            yield tag("path", d=path, class_=f"b{colour}")
     path, pen = "", "M"
-    for at in places:
+    for at in points:
         if at is None:
             pen = "M"
             continue
         path += f"{pen}{at[0]:.1f} {at[1]:.1f}"
         pen = "L"
     dash = DASHES[series.style % len(DASHES)] or None
-    yield tag("path", d=path, class_=f"l{place}", stroke_dasharray=dash)
-    if len(places) <= 15:
-        for at in places:
+    yield tag("path", d=path, class_=f"l{colour}", stroke_dasharray=dash)
+    if len(points) <= 15:
+        for at in points:
             if at is not None:
-                yield drawn_mark(series.marker, *at, place, 3.5)
+                yield drawn_mark(series.marker, *at, colour, 3.5)
 
 
 def _parts(series: Series) -> list[list[int]]:
@@ -293,7 +293,7 @@ def _rows(chart: Rows) -> tuple[list[Markup], float]:
         for kind in chart.marks:
             value = kind.values[i]
             if value is not None:
-                body.append(drawn_mark(kind.marker, x(value), middle, kind.place, 5.0))
+                body.append(drawn_mark(kind.marker, x(value), middle, kind.colour, 5.0))
     if chart.reference is not None:
         body += _upright(x, chart.reference, TOP, bottom)
     body.append(_text((left + WIDTH - RIGHT) / 2, bottom + 36, chart.x_label, "middle", "t s"))
@@ -308,13 +308,18 @@ def _shares(chart: Shares) -> tuple[list[Markup], float]:
         middle = TOP + ROW * (i + 0.5) + 3
         body.append(_text(left - 14, middle + 4, shortened(name), "end"))
         start = 0.0
-        for place, values in enumerate(chart.parts.values()):
+        for colour, values in enumerate(chart.parts.values()):
             share = values[i] or 0.0
             width = x(start + share) - x(start)
             if width > 0:
                 body.append(
                     tag(
-                        "rect", x=x(start), y=middle - 8, width=width, height=16, class_=f"h{place}"
+                        "rect",
+                        x=x(start),
+                        y=middle - 8,
+                        width=width,
+                        height=16,
+                        class_=f"h{colour}",
                     )
                 )
             start += share

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
-from sellf.studies.pictures import learning, outcome, style, worlds
-from sellf.studies.pictures import variants as listed
-from sellf.studies.pictures.choose import places
+from sellf.studies.plots import learning, outcome, style, worlds
+from sellf.studies.plots import variants as listed
+from sellf.studies.plots.choose import by_task
 from sellf.studies.provenance import command
 from sellf.studies.records import Cell, Results
+from sellf.studies.spec import FIGURES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BY_PLACE: dict[str, Callable[[Results, list[Cell]], "Figure | None"]] = {
+BY_TASK: dict[str, Callable[[Results, list[Cell]], "Figure | None"]] = {
     "deployment": outcome.deployment,
     "tradeoff": outcome.tradeoff,
     "ablation-renyi": learning.ablation,
@@ -28,7 +29,6 @@ BY_PLACE: dict[str, Callable[[Results, list[Cell]], "Figure | None"]] = {
     "variants": listed.variants,
 }
 """Figures that are drawn for every world and notion of a study."""
-NAMES = (*BY_PLACE, "timing", "worlds")
 NEEDS = {
     "deployment": "runs that have been selected and trained",
     "tradeoff": "runs that have been selected and trained",
@@ -52,7 +52,7 @@ def write(results: Results, folder: Path, names: list[str]) -> list[Path]:
             "bound-terms", "weights", "variants", "timing", "worlds".
     """
     for name in names:
-        one_of("figure", name, NAMES)
+        one_of("figure", name, FIGURES)
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError("figures need matplotlib: type `pip install 'sellf[report]'`.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,8 +80,8 @@ def _draw(results: Results, name: str) -> Iterator[tuple[str, "Figure | None"]]:
             changed = "-".join(f"{key}-{value}" for key, value in settings.items())
             yield f"{name}-{world}-{changed}", worlds.distributions(results, world, settings)
     else:
-        for place, cells in places(results.cells).items():
-            yield f"{name}-{place}", BY_PLACE[name](results, cells)
+        for task, cells in by_task(results.cells).items():
+            yield f"{name}-{task}", BY_TASK[name](results, cells)
 
 
 def _worlds(results: Results) -> dict[str, tuple[str, dict[str, Any]]]:
@@ -89,7 +89,7 @@ def _worlds(results: Results) -> dict[str, tuple[str, dict[str, Any]]]:
     found = {}
     for cell in results.cells:
         for run in [*cell.grid, *cell.final]:
-            pair = (run.spec.world, run.spec.world_settings)
+            pair = (run.spec.world.name, run.spec.world.settings)
             found[repr(pair)] = pair
     return found or {name: (name, {}) for name in worlds.FEATURES}
 

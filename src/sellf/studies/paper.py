@@ -58,4 +58,4 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 
 def _text(name: str) -> str:
-    return (files("sellf.studies") / "data" / f"{name}.csv").read_text(encoding="utf-8")
+    return (files(__package__ or "") / "data" / f"{name}.csv").read_text(encoding="utf-8")

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sellf.fairness import Notion, View
-from sellf.studies.records import RunSpec
 from sellf.studies.spec import Study
+
+if TYPE_CHECKING:
+    from sellf.algorithms.algorithm import Algorithm
+    from sellf.algorithms.config import PPO
+    from sellf.training.spec import RunSpec, WorldSpec
 
 FORMAT = 1
 """Of what a run's name is made from, and of its folder; one more if either changes."""
@@ -20,38 +24,32 @@ _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 class Group:
     """One algorithm in one world by one notion, with every configuration of its grid."""
 
-    world: str
-    world_settings: dict[str, Any]
+    world: "WorldSpec"
     notion: Notion
     algorithm: str
-    view: View
-    """What it may be selected by: the disparity as it sees it."""
     varied: tuple[dict[str, Any], ...]
     """By configuration, what the grid says."""
-    settings: tuple[dict[str, Any], ...]
-    """By configuration, all settings."""
+    resolved: tuple[tuple["Algorithm", "PPO"], ...]
+    """By configuration, the algorithm as it is then, and all its settings."""
 
-    def runs(self, study: Study, configuration: int, seeds: Iterable[int]) -> list[RunSpec]:
+    @property
+    def view(self) -> View:
+        """What it may be selected by: the disparity as it sees it."""
+        return self.resolved[0][0].view
+
+    def runs(self, study: Study, configuration: int, seeds: Iterable[int]) -> list["RunSpec"]:
         """Return the runs of one configuration."""
-        return [
-            RunSpec(
-                self.world,
-                self.world_settings,
-                self.notion,
-                self.algorithm,
-                self.settings[configuration],
-                seed,
-                study.steps,
-                study.deployments,
-            )
-            for seed in seeds
-        ]
+        from sellf.training.spec import RunSpec
+
+        algorithm, config = self.resolved[configuration]
+        common = (self.world, algorithm, config, self.notion)
+        return [RunSpec(*common, seed, study.steps, study.deployments) for seed in seeds]
 
     def selects(self, study: Study) -> bool:
         """Return whether there is anything to select."""
         return study.select == "paper" and len(self.varied) > 1
 
-    def first(self, study: Study) -> list[RunSpec]:
+    def first(self, study: Study) -> list["RunSpec"]:
         """Return the runs that wait for no selection."""
         seeds = study.selection_seeds if self.selects(study) else study.seeds
         return [run for i in range(len(self.varied)) for run in self.runs(study, i, seeds)]
@@ -65,45 +63,43 @@ class Group:
 def groups(study: Study) -> list[Group]:
     """Return a study's algorithms by cell, all settings resolved."""
     from sellf.algorithms import catalogue
-    from sellf.algorithms.config import as_dict
+    from sellf.training.spec import WorldSpec
 
     resolved = {
-        entry.algorithm: [
+        entry.algorithm: tuple(
             catalogue.resolve(entry.algorithm, entry.settings | one) for one in entry.grid
-        ]
+        )
         for entry in study.entries
     }
     return [
         Group(
-            world,
-            study.world_settings.get(world, {}),
+            WorldSpec(world, study.world_settings.get(world, {})),
             notion,
             entry.algorithm,
-            resolved[entry.algorithm][0][0].view,
             entry.grid,
-            tuple(as_dict(config) for _, config in resolved[entry.algorithm]),
+            resolved[entry.algorithm],
         )
         for world, notion in study.cells
         for entry in study.entries
     ]
 
 
-def key(run: RunSpec) -> str:
+def key(run: "RunSpec") -> str:
     """Return a run's name: equal runs have equal names, whatever study asks for them.
 
     Everything that its numbers depend on is in it, except the versions of sellf and JAX: a store
     holds runs of one version only, and says which.
     """
-    text = _JSON.encode({"format": FORMAT} | vars(run))
-    return sha256(text.encode()).hexdigest()[:32]
+    return key_of(run.to_json())
 
 
-def program(run: RunSpec) -> str:
+def key_of(content: dict[str, Any]) -> str:
+    """Return the name of a run that is given as plain values."""
+    return sha256(_JSON.encode({"format": FORMAT} | content).encode()).hexdigest()[:32]
+
+
+def program(run: "RunSpec") -> str:
     """Return what compiled program a run needs: floats and seeds do not matter to it."""
-    shape = [(name, value) for name, value in run.settings.items() if not isinstance(value, float)]
-    return repr((run.world, run.world_settings, run.notion, run.algorithm, shape, run.steps))
-
-
-def to_json(run: RunSpec) -> dict[str, Any]:
-    """Return a run as plain values."""
-    return asdict(run)
+    shape = [(n, value) for n, value in run.hyperparameters.items() if not isinstance(value, float)]
+    world = (run.world.name, run.world.settings)
+    return repr((*world, run.notion, run.algorithm.name, shape, run.steps))

@@ -5,7 +5,7 @@ import platform
 import shlex
 from pathlib import Path
 
-from sellf import __version__
+from sellf._version import __version__
 from sellf.studies.records import Cell, Results
 from sellf.studies.summary import records_of
 

@@ -8,29 +8,15 @@ import numpy as np
 from sellf.fairness import Notion
 
 if TYPE_CHECKING:
-    from sellf.evaluation import Evaluation
-
-
-@dataclass(frozen=True)
-class RunSpec:
-    """One training and its deployments, with everything resolved."""
-
-    world: str
-    world_settings: dict[str, Any]
-    notion: Notion
-    algorithm: str
-    settings: dict[str, Any]
-    """All of the algorithm's, defaults too."""
-    seed: int
-    steps: int
-    deployments: int
+    from sellf.training.evaluation import Evaluation
+    from sellf.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
 class Record:
     """A run that is done."""
 
-    spec: RunSpec
+    spec: "RunSpec"
     evaluation: "Evaluation"
     metrics: dict[str, np.ndarray]
     """Of the training: (iterations,), or (iterations, groups)."""

@@ -2,24 +2,28 @@
 
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sellf.studies import plan
 from sellf.studies.plan import Group
-from sellf.studies.records import Cell, Record, Results, RunSpec
+from sellf.studies.records import Cell, Record, Results
 from sellf.studies.select import select
 from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
 
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
-def results(study: Study, store: Store, say: Callable[[str], None] | None = None) -> Results:
+
+def results(study: Study, store: Store, notify: Callable[[str], None] | None = None) -> Results:
     """Return every cell with the runs it has; damaged runs are told of and left out.
 
     Args:
         study: from `spec.load`, shrunk or not.
         store: from `store.open_store`.
-        say: what to do with a sentence about a damaged run; it is written to standard error.
+        notify: what to do with a sentence about a damaged run; it is written to standard error.
     """
-    reader = Reader(store, say or _to_stderr)
+    reader = Reader(store, notify or _to_stderr)
     cells = [cell for group in plan.groups(study) for cell in _cells(study, group, reader)]
     return Results(study.name, study.quick, cells, study.source)
 
@@ -27,19 +31,19 @@ def results(study: Study, store: Store, say: Callable[[str], None] | None = None
 class Reader:
     """Reads runs from a store, each once."""
 
-    def __init__(self, store: Store, say: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, notify: Callable[[str], None]) -> None:
         """Look which runs there are.
 
         Args:
             store: where they are.
-            say: what to do with a sentence about a damaged run.
+            notify: what to do with a sentence about a damaged run.
         """
-        self.store, self.say = store, say
+        self.store, self.notify = store, notify
         self.done = store.done()
         self.failed = store.failed()
         self.damaged: set[str] = set()
 
-    def read(self, run: RunSpec) -> Record | None:
+    def read(self, run: "RunSpec") -> Record | None:
         """Return a run, if it is there and whole."""
         name = plan.key(run)
         if name not in self.done or name in self.damaged:
@@ -48,7 +52,7 @@ class Reader:
             return self.store.read(name)
         except DamagedError as error:
             self.damaged.add(name)
-            self.say(f"{error} It is left out here, and `sellf study run` does it again.")
+            self.notify(f"{error} It is left out here, and `sellf study run` does it again.")
             return None
 
     def diverged(self, name: str) -> bool:
@@ -77,7 +81,7 @@ def _cells(study: Study, group: Group, reader: Reader) -> list[Cell]:
         final = [record for run in runs if (record := reader.read(run)) is not None]
         own = final[:1] if grid is None else grid
         taken = {} if i is None else group.varied[i]
-        return Cell(group.world, group.notion, group.algorithm, own, taken, final)
+        return Cell(group.world.name, group.notion, group.algorithm, own, taken, final)
 
     if not group.selects(study):
         return [cell(i, None) for i in range(len(group.varied))]

@@ -1,18 +1,21 @@
 """The loop around an engine: what is missing is done, kept, selected from, until all is there."""
 
 import time
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from sellf import stopping
+from sellf import interrupts
 from sellf.locks import Claims
-from sellf.studies import active, engines, plan
-from sellf.studies.engines import Engine, Job, Outcome
+from sellf.studies import heartbeat, plan
+from sellf.studies.engines.base import Engine, Job, Outcome
+from sellf.studies.engines.base import job as job_of
 from sellf.studies.plan import Group
-from sellf.studies.records import RunSpec
+from sellf.studies.progress import Progress, Tally
 from sellf.studies.results import Reader, chosen
-from sellf.studies.show import Show
 from sellf.studies.spec import Study
 from sellf.studies.store import CLAIMS, DamagedError, Store
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 BEAT = 5.0
 """Seconds between signs of life."""
@@ -20,52 +23,23 @@ PATIENCE = 0.5
 """Seconds between looks at runs that another process is at."""
 
 
-@dataclass
-class Tally:
-    """How far a study is."""
-
-    wanted: dict[str, RunSpec] = field(default_factory=dict)
-    """The runs of the study that are known so far, by name."""
-    to_come: int = 0
-    """How many more selections will add."""
-    done: set[str] = field(default_factory=set)
-    fresh: int = 0
-    """How many were done just now."""
-    failed: dict[str, str] = field(default_factory=dict)
-    """Reasons, by the name of the run."""
-    diverged: set[str] = field(default_factory=set)
-    """Those of them that cannot be trained, however often they are tried."""
-    damaged: list[str] = field(default_factory=list)
-    """What was found damaged, and done again."""
-
-    @property
-    def total(self) -> int:
-        """How many runs there are, those to come too."""
-        return len(self.wanted) + self.to_come
-
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left that could be done."""
-        return len(self.done) + len(self.diverged) == self.total
-
-
-def run(study: Study, store: Store, engine: Engine, show: Show | None = None) -> Tally:
+def run(study: Study, store: Store, engine: Engine, progress: Progress | None = None) -> Tally:
     """Do what is missing of a study; stopped at any moment, it goes on where it was."""
-    show = show or Show(study, shown=False)
-    work = _Work(study, store, engine, show)
+    progress = progress or Progress(study, shown=False)
+    work = _Work(study, store, engine, progress)
     try:
-        with show:
+        with progress:
             work.begin()
             while work.open or work.elsewhere:
-                stopping.check()
+                interrupts.check()
                 for outcome in engine.wait(1.0) if work.open else ():
                     work.take(outcome)
-                    show.took(outcome)
+                    progress.took(outcome)
                 work.look()
                 work.beat()
     finally:
         engine.close()
-        work.sign.unlink(missing_ok=True)
+        work.heartbeat.unlink(missing_ok=True)
         work.claims.close()
     return work.tally
 
@@ -73,9 +47,9 @@ def run(study: Study, store: Store, engine: Engine, show: Show | None = None) ->
 class _Work:
     """The state of the loop."""
 
-    def __init__(self, study: Study, store: Store, engine: Engine, show: Show) -> None:
-        self.study, self.store, self.engine, self.show = study, store, engine, show
-        self.reader = Reader(store, show.say)
+    def __init__(self, study: Study, store: Store, engine: Engine, progress: Progress) -> None:
+        self.study, self.store, self.engine, self.progress = study, store, engine, progress
+        self.reader = Reader(store, progress.message)
         self.tally = Tally()
         self.open: dict[str, Job] = {}
         """Submitted and not back."""
@@ -83,7 +57,7 @@ class _Work:
         """Another process is at these, or has just done them."""
         self.lacking: list[tuple[Group, set[str]]] = []
         """Groups that are not selected yet, with the runs that they wait for."""
-        self.sign = active.path_of(store.folder)
+        self.heartbeat = heartbeat.path_of(store.folder)
         self.claims = Claims(store.folder / CLAIMS)
         engine.claim = self._claim
         self.beaten = self.looked = 0.0
@@ -117,7 +91,7 @@ class _Work:
         if outcome.files is not None:
             self.store.put(name, outcome.files)
             if self.reader.failed.pop(name, None) is not None:
-                self.store.forgive(name)
+                self.store.clear_failure(name)
             self.tally.fresh += 1
             self._done(name)
         else:
@@ -167,7 +141,7 @@ class _Work:
             del self.elsewhere[name]
             self._settled(name)
 
-    def _want(self, runs: dict[str, RunSpec], soon: bool = False) -> None:
+    def _want(self, runs: dict[str, "RunSpec"], soon: bool = False) -> None:
         """Submit runs that are missing, among them those that are there but damaged."""
         for name, one in runs.items():
             if name in self.tally.wanted:
@@ -178,7 +152,7 @@ class _Work:
             elif self.reader.diverged(name):
                 self._failed(name)
             else:
-                self.open[name] = job = engines.job(one, name)
+                self.open[name] = job = job_of(one, name)
                 self.engine.submit(job, soon)
 
     def _there(self, name: str) -> bool:
@@ -188,7 +162,7 @@ class _Work:
             self.store.check(name)
         except DamagedError as error:
             self.tally.damaged.append(name)
-            self.show.say(f"{error} It is done again.")
+            self.progress.message(f"{error} It is done again.")
             self.store.drop(name)
             self.reader.done.discard(name)
             return False
@@ -202,8 +176,8 @@ class _Work:
             self.tally.to_come -= group.to_come(self.study)
             index, _ = chosen(self.study, group, self.reader)
             if index is None:
-                self.show.say(
-                    f"nothing is selected for {group.algorithm} on {group.world} "
+                self.progress.message(
+                    f"nothing is selected for {group.algorithm} on {group.world.name} "
                     f"({group.notion}): runs of its grid failed."
                 )
             else:
@@ -214,9 +188,11 @@ class _Work:
     def beat(self, now: bool = False) -> None:
         """Show how far it is; leave a sign of life for `sellf study status` now and then."""
         running = self.engine.running()
-        self.show.update(self.tally, running, self.engine.workers)
+        self.progress.update(self.tally, running, self.engine.workers)
         if now or time.monotonic() - self.beaten > BEAT:
             self.beaten = time.monotonic()
             names = [job.name for job in running]
-            sign = active.Sign(self.study.name, self.study.quick, names, self.engine.workers)
-            active.write(self.sign, sign)
+            beat = heartbeat.Heartbeat(
+                self.study.name, self.study.quick, names, self.engine.workers
+            )
+            heartbeat.write(self.heartbeat, beat)

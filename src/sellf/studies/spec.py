@@ -34,6 +34,18 @@ KEYS = (
     "draw",
 )
 SELECT = ("paper", "all")
+FIGURES = (
+    "deployment",
+    "tradeoff",
+    "ablation-renyi",
+    "ablation-disparity",
+    "bound-terms",
+    "weights",
+    "variants",
+    "timing",
+    "worlds",
+)
+"""What `sellf study figures` can draw."""
 MOST_RUNS = 1_000_000
 LARGEST = 10_000_000
 """Bytes of a study file."""
@@ -130,49 +142,47 @@ def shrunk(study: Study) -> Study:
 
 def parse(text: str, source: str) -> Study:
     """Return the study that a TOML text describes; mistakes are told with their line."""
-    from sellf.studies.figures import NAMES
-
     try:
         content = tomllib.loads(text)
     except (ValueError, OverflowError) as error:
         raise InputError(f"{source} is not valid TOML: {error}.") from None
     except RecursionError:
         raise InputError(f"{source} is not a study: it is nested too deeply.") from None
-    place = _Place(text, source)
+    lines = _Source(text, source)
     for key in content:
-        with place.at(key):
+        with lines.at(key):
             one_of("key", key, KEYS)
     values = {key: content[key] for key in ("name", "summary") if key in content}
     for key, value in values.items():
-        with place.at(key):
+        with lines.at(key):
             _expect(key, value, str, "a text")
     name = values.get("name", _FOREIGN.sub("-", Path(source).stem)[:100] or "study")
-    with place.at("name"):
+    with lines.at("name"):
         if not _NAME.fullmatch(name):
             raise InputError(
                 f"name is {name[:100]!r}: give up to 100 letters, digits, spaces and - _ . +, as "
                 "results are written to a folder of this name."
             )
-    with place.at("select"):
+    with lines.at("select"):
         one_of("select", content.get("select", "paper"), SELECT)
-    with place.at("alone"):
+    with lines.at("alone"):
         _expect("alone", content.get("alone", False), bool, "true or false")
-    with place.at("draw"):
+    with lines.at("draw"):
         draw = _words("draw", content.get("draw", list(Study.draw)))
         for figure in draw:
-            one_of("figure", figure, NAMES)
-    with place.at("omega"):
+            one_of("figure", figure, FIGURES)
+    with lines.at("omega"):
         omega = number("omega", content.get("omega", Study.omega), low=0)
     made = Study(
         name=name,
         summary=values.get("summary", ""),
-        cells=_cells(content, place),
-        entries=_entries(content, place),
-        world_settings=_world_settings(content, place),
-        seeds=_seeds("seeds", content, Study.seeds, place),
-        selection_seeds=_seeds("selection_seeds", content, Study.selection_seeds, place),
-        steps=_whole("steps", content, Study.steps, place),
-        deployments=_whole("deployments", content, Study.deployments, place),
+        cells=_cells(content, lines),
+        entries=_entries(content, lines),
+        world_settings=_world_settings(content, lines),
+        seeds=_seeds("seeds", content, Study.seeds, lines),
+        selection_seeds=_seeds("selection_seeds", content, Study.selection_seeds, lines),
+        steps=_whole("steps", content, Study.steps, lines),
+        deployments=_whole("deployments", content, Study.deployments, lines),
         select=content.get("select", "paper"),
         omega=omega,
         alone=content.get("alone", False),
@@ -188,7 +198,7 @@ def parse(text: str, source: str) -> Study:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Source:
     """Where in a text something stands."""
 
     text: str
@@ -213,11 +223,11 @@ class _Place:
         return (found[0] if found else start) + 1
 
 
-def _cells(content: Mapping[str, Any], place: _Place) -> tuple[tuple[str, Any], ...]:
+def _cells(content: Mapping[str, Any], lines: _Source) -> tuple[tuple[str, Any], ...]:
     from sellf.envs.worlds import WORLDS
 
     key = "cells" if "cells" in content else "worlds"
-    with place.at(key):
+    with lines.at(key):
         if ("cells" in content) == ("worlds" in content or "notions" in content):
             raise InputError(
                 "say where to run: cells = [[WORLD, NOTION], ...], or worlds = [...] and "
@@ -237,65 +247,65 @@ def _cells(content: Mapping[str, Any], place: _Place) -> tuple[tuple[str, Any], 
         if not pairs:
             raise InputError("there is no world with a notion: name at least one of each.")
     for world, notion in pairs:
-        with place.at(str(world)):
+        with lines.at(str(world)):
             one_of("world", world, tuple(WORLDS))
-        with place.at(str(notion)):
+        with lines.at(str(notion)):
             one_of("notion", notion, STUDY_NOTIONS)
     return tuple(dict.fromkeys((world, notion) for world, notion in pairs))
 
 
-def _entries(content: Mapping[str, Any], place: _Place) -> tuple[Entry, ...]:
+def _entries(content: Mapping[str, Any], lines: _Source) -> tuple[Entry, ...]:
     tables = content.get("algorithms")
-    with place.at("algorithms"):
+    with lines.at("algorithms"):
         if not isinstance(tables, dict) or not tables:
             raise InputError("name the algorithms to run, each in a table: [algorithms.sellf].")
-    return tuple(_entry(name, table, place) for name, table in tables.items())
+    return tuple(_entry(name, table, lines) for name, table in tables.items())
 
 
-def _entry(name: str, content: Any, place: _Place) -> Entry:
+def _entry(name: str, content: Any, lines: _Source) -> Entry:
     from sellf.algorithms import catalogue
 
     table = f"algorithms.{name}"
-    with place.at(name, table):
+    with lines.at(name, table):
         algorithm = catalogue.find(name)
         _expect(table, content, dict, "a table")
     for key in content:
-        with place.at(key, table):
+        with lines.at(key, table):
             one_of(f"key of {table}", key, ("grid", "settings", "variants"))
             if key != "variants":
                 _expect(key, content[key], dict, "a table of settings")
     settings, grid = content.get("settings", {}), content.get("grid", {})
     for key, value in settings.items():
-        with place.at(key, table):
+        with lines.at(key, table):
             catalogue.configure(algorithm, {key: value})
     for key, values in grid.items():
-        with place.at(key, table):
+        with lines.at(key, table):
             if key in settings:
                 raise InputError(f"{key} is in settings and in the grid: leave one out.")
             if not isinstance(values, list) or not values:
                 raise InputError(f"the grid of {key} is empty: give a list of values, [1, 2].")
             for value in values:
                 catalogue.configure(algorithm, {key: value})
-    with place.at("grid", table):
+    with lines.at("grid", table):
         if "grid" in content and not grid:
             raise InputError("the grid is empty: give lists of values, or leave it out.")
-    with place.at("grid", table):
+    with lines.at("grid", table):
         configurations = prod(map(len, grid.values()))
         if configurations > MOST_RUNS:
             raise InputError(f"the grid has {configurations:,} configurations: take a smaller one.")
     combined = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
     if "variants" in content:
-        combined = _variants(content, table, place)
+        combined = _variants(content, table, lines)
     for one in combined:
-        with place.at(name, table):
+        with lines.at(name, table):
             catalogue.configure(algorithm, settings | one)
     return Entry(name, settings, tuple(combined))
 
 
-def _variants(content: Mapping[str, Any], table: str, place: _Place) -> list[dict[str, Any]]:
+def _variants(content: Mapping[str, Any], table: str, lines: _Source) -> list[dict[str, Any]]:
     """Return configurations that are listed one by one, in place of a grid."""
     variants = content["variants"]
-    with place.at("variants", table):
+    with lines.at("variants", table):
         if "grid" in content:
             raise InputError("there is a grid and there are variants: leave one out.")
         listed = isinstance(variants, list) and all(isinstance(one, dict) for one in variants)
@@ -304,19 +314,19 @@ def _variants(content: Mapping[str, Any], table: str, place: _Place) -> list[dic
     return variants
 
 
-def _world_settings(content: Mapping[str, Any], place: _Place) -> dict[str, dict[str, Any]]:
+def _world_settings(content: Mapping[str, Any], lines: _Source) -> dict[str, dict[str, Any]]:
     from sellf.envs.worlds import WORLDS, make_world
 
     tables = content.get("world_settings", {})
-    with place.at("world_settings"):
+    with lines.at("world_settings"):
         _expect("world_settings", tables, dict, "tables, [world_settings.lending]")
     for world, settings in tables.items():
         table = f"world_settings.{world}"
-        with place.at(world, table):
+        with lines.at(world, table):
             one_of("world", world, tuple(WORLDS))
             _expect(table, settings, dict, "a table of settings")
         for key, value in settings.items():
-            with place.at(key, table):
+            with lines.at(key, table):
                 try:
                     make_world(world, **{key: value})
                 except (TypeError, AttributeError, OverflowError):
@@ -325,10 +335,10 @@ def _world_settings(content: Mapping[str, Any], place: _Place) -> dict[str, dict
 
 
 def _seeds(
-    key: str, content: Mapping[str, Any], default: tuple[int, ...], place: _Place
+    key: str, content: Mapping[str, Any], default: tuple[int, ...], lines: _Source
 ) -> tuple[int, ...]:
     given: Any = content.get(key, default)
-    with place.at(key):
+    with lines.at(key):
         if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= LARGEST_SEED + 1:
             given = tuple(range(given))
         listed = list(given) if isinstance(given, list | tuple) else []
@@ -340,9 +350,9 @@ def _seeds(
     return tuple(dict.fromkeys(listed))
 
 
-def _whole(key: str, content: Mapping[str, Any], default: int, place: _Place) -> int:
+def _whole(key: str, content: Mapping[str, Any], default: int, lines: _Source) -> int:
     value = content.get(key, default)
-    with place.at(key):
+    with lines.at(key):
         if type(value) is not int or value < 1:
             raise InputError(f"{key} is {value!r}: give a whole number, 1 or more.")
     return value
@@ -354,9 +364,9 @@ def _words(key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _expect(key: str, value: Any, kind: type, words: str) -> None:
-    if not isinstance(value, kind):
-        raise InputError(f"{key} is {value!r}: give {words}.")
+def _expect(key: str, value: Any, expected: type, description: str) -> None:
+    if not isinstance(value, expected):
+        raise InputError(f"{key} is {value!r}: give {description}.")
 
 
 def _path(name: str) -> Path:

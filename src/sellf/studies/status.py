@@ -1,12 +1,15 @@
 """How far a study is, from the names in its store: no run is opened, except one per algorithm."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sellf.studies import active, plan
-from sellf.studies.records import RunSpec
+from sellf.studies import heartbeat, plan
 from sellf.studies.results import Reader, chosen
 from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Status:
     """How far a study is."""
 
     rows: list[Row]
-    failed: dict[str, tuple[RunSpec, str]]
+    failed: dict[str, tuple["RunSpec", str]]
     """Runs that failed, by name, and why."""
     workers: int
     """How many are at work now."""
@@ -58,11 +61,10 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
         store: from `store.open_store`.
         check: read every run of the study, to see that it is as it was written.
     """
-    said: list[str] = []
-    reader = Reader(store, said.append)
-    signs = [sign for sign in active.signs(store.folder) if sign.study == study.name]
-    signs = [sign for sign in signs if sign.quick == study.quick]
-    running = {name for sign in signs for name in sign.running}
+    reader = Reader(store, lambda _: None)
+    beats = [beat for beat in heartbeat.beats(store.folder) if beat.study == study.name]
+    beats = [beat for beat in beats if beat.quick == study.quick]
+    running = {name for beat in beats for name in beat.running}
     rows, failed = [], {}
     damaged: list[str] = []
     for group in plan.groups(study):
@@ -83,7 +85,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
         sample = next(iter(sorted(done)), None)
         rows.append(
             Row(
-                group.world,
+                group.world.name,
                 group.notion,
                 group.algorithm,
                 total,
@@ -94,7 +96,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
                 None if sample is None else store.seconds(sample),
             )
         )
-    return Status(rows, failed, sum(sign.workers for sign in signs), damaged)
+    return Status(rows, failed, sum(beat.workers for beat in beats), damaged)
 
 
 def _damaged(store: Store, name: str) -> bool:

@@ -22,15 +22,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf import __version__, files, leftovers
+from sellf import files, leftovers
+from sellf._version import __version__
 from sellf.errors import InputError
-from sellf.studies import active
-from sellf.studies.plan import FORMAT, key
-from sellf.studies.records import Record, RunSpec
+from sellf.studies import heartbeat
+from sellf.studies.plan import FORMAT, key_of
+from sellf.studies.records import Record
+
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
 
 SUMS = "sha256sums"
 NEEDED = ("config.json", "agent.safetensors", "results.safetensors")
@@ -143,9 +147,9 @@ class Store:
             )
         return contents
 
-    def fail(self, name: str, run: RunSpec, kind: str, reason: str) -> None:
+    def fail(self, name: str, run: "RunSpec", kind: str, reason: str) -> None:
         """Record why a run could not be done."""
-        content = {"kind": kind, "reason": reason, "run": vars(run)}
+        content = {"kind": kind, "reason": reason, "run": run.to_json()}
         files.write(self.folder / "failed" / f"{name}.json", json.dumps(content).encode())
 
     def failed(self) -> dict[str, dict[str, Any]]:
@@ -164,8 +168,8 @@ class Store:
             return None
         return why if right else None
 
-    def forgive(self, name: str) -> None:
-        """Forget that a run failed."""
+    def clear_failure(self, name: str) -> None:
+        """Remove the record of a failure."""
         (self.folder / "failed" / f"{name}.json").unlink(missing_ok=True)
 
 
@@ -178,7 +182,7 @@ def open_store(
     done one at a time (`alone`), to be timed, are kept beside: done with others around them they
     would be the same in everything but their seconds.
     """
-    path = place(folder, alone=alone)
+    path = location(folder, alone=alone)
     mark = path / "store.json"
     if not mark.is_file():
         # Another process may be about to make it.
@@ -204,7 +208,7 @@ def open_store(
     return Store(path)
 
 
-def place(folder: str | Path | None = None, *, alone: bool = False) -> Path:
+def location(folder: str | Path | None = None, *, alone: bool = False) -> Path:
     """Return which folder a store is: as `open_store` takes it."""
     path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
     if not alone:
@@ -232,7 +236,7 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
             damaged.append(str(error))
             continue
         into.put(name, sealed(contents))
-        into.forgive(name)
+        into.clear_failure(name)
     return len(there - here) - len(damaged), len(there & here), damaged
 
 
@@ -261,16 +265,16 @@ def flat(metrics: dict[str, np.ndarray], evaluation: Any) -> dict[str, np.ndarra
 
 
 def unflat(
-    arrays: dict[str, np.ndarray], run: RunSpec, groups: list[str]
+    arrays: dict[str, np.ndarray], run: "RunSpec", groups: list[str]
 ) -> tuple[dict[str, np.ndarray], Any]:
     """Return metrics and evaluation from what `flat` made of them."""
-    from sellf.evaluation import Evaluation
+    from sellf.training.evaluation import Evaluation
 
     def part(name: str) -> dict[str, np.ndarray]:
         start = f"{name}."
         return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
-    _check_shapes(arrays, len(groups))
+    _check_shapes(arrays, len(groups), run.has_predictor)
     evaluation = Evaluation(
         notion=run.notion,
         groups=tuple(groups),
@@ -279,14 +283,15 @@ def unflat(
         acceptances=arrays["acceptances"],
         by_time=part("by_time"),
     )
-    return part("metrics"), evaluation
+    # Earlier versions wrote a figure even where no label was predicted.
+    return part("metrics"), evaluation if run.has_predictor else evaluation.without_imputed()
 
 
 POINTS = ("reward", "disparity", "disparity_imputed", "disparity_accepted", "disparity_exact")
 BY_GROUP = ("acceptance", "qualification")
 
 
-def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
+def _check_shapes(arrays: dict[str, np.ndarray], groups: int, predicts: bool) -> None:
     """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
     (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
     views = ("true", "imputed", "accepted", "exact")
@@ -297,7 +302,9 @@ def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
         **{f"by_time.{name}": (deployments, points, groups) for name in BY_GROUP},
     }
     bad = [name for name, shape in shapes.items() if arrays[name].shape != shape]
-    whole = ("rewards", "acceptances", *(f"disparities.{view}" for view in views))
+    whole = ["rewards", "acceptances", *(f"disparities.{view}" for view in views)]
+    if not predicts:
+        whole.remove("disparities.imputed")
     bad += [name for name in whole if not np.isfinite(arrays[name]).all()]
     if bad or not deployments or not points:
         raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
@@ -318,11 +325,13 @@ def _record(name: str, contents: dict[str, bytes]) -> Record:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    from sellf.training.spec import from_json
+
     try:
         config = files.parse_json(contents["config.json"])
-        run = RunSpec(**config["run"])
-        if key(run) != name:
-            raise DamagedError(f"run {name} holds another run, {key(run)}.")
+        if key_of(config["run"]) != name:
+            raise DamagedError(f"run {name} holds another run, {key_of(config['run'])}.")
+        run = from_json(config["run"])
         arrays = load(contents["results.safetensors"])
         groups = list(map(str, config["world_rules"]["groups"]))
         metrics, evaluation = unflat(arrays, run, groups)
@@ -364,7 +373,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 def _sweep(store: Path) -> None:
     """Remove what processes that were killed left behind."""
-    active.sweep(store)
+    heartbeat.sweep(store)
     for folder in (store, *(store / part for part in PARTS - {"runs"})):
         leftovers.sweep(folder)
     for name in _names(store / "tmp"):

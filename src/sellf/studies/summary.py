@@ -3,19 +3,19 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sellf.algorithms import catalogue
-from sellf.algorithms.config import as_dict
 from sellf.fairness import View
 from sellf.studies import paper
 from sellf.studies.paper import Published
-from sellf.studies.records import Cell, Record, Results, RunSpec
+from sellf.studies.records import Cell, Record, Results
+from sellf.studies.statistics import Estimate, estimate
 
-LEVEL = 0.95
-"""Of the intervals over training seeds."""
+if TYPE_CHECKING:
+    from sellf.training.spec import RunSpec
+
 STEPS = 500_000
 """What times are scaled to: as many as in the paper."""
 ROUNDED = 0.005
@@ -24,38 +24,6 @@ GRIDS = {"beta_disparity", "beta_increase", "beta_renyi", "beta_bias", "nu_max",
 """What the paper chose from grids; everything else it left as it is."""
 SAME_WORLD = {"microdata", "population", "window"}
 """Settings of a world that leave it comparable with the paper's."""
-
-
-class Estimate(NamedTuple):
-    """A figure of several trainings, each deployed several times."""
-
-    mean: float
-    half: float | None
-    """Half of the 95 % interval over training seeds (Student's t); None with one seed."""
-    std: float
-    """Standard deviation over deployments, averaged over the seeds."""
-
-    @property
-    def spread(self) -> float:
-        """What a difference is compared with: the interval's half, or with one seed the std."""
-        return self.std if self.half is None else self.half
-
-
-def estimate(by_seed: list[np.ndarray]) -> Estimate:
-    """Return the mean and spreads of a figure, given for every seed by deployment."""
-    means = np.array([values.mean(dtype=float) for values in by_seed])
-    std = float(np.mean([values.std(dtype=float) for values in by_seed]))
-    return Estimate(float(means.mean()), interval(means), std)
-
-
-def interval(values: np.ndarray) -> float | None:
-    """Return half of the 95 % t interval of a mean; None of a single value."""
-    from scipy.special import stdtrit
-
-    n = len(values)
-    if n < 2:
-        return None
-    return float(stdtrit(n - 1, (1 + LEVEL) / 2) * np.std(values, ddof=1) / np.sqrt(n))
 
 
 class Group(NamedTuple):
@@ -72,7 +40,7 @@ class Group(NamedTuple):
 class Row:
     """What one cell of a study came to."""
 
-    place: str
+    task: str
     """World and notion, in words."""
     cell: Cell
     disparity: Estimate
@@ -105,7 +73,7 @@ class Row:
              max(self.published.disparity_std, ROUNDED), 3),
             ("reward", self.reward, self.published.reward, self.published.reward_std, 1),
         ]  # fmt: skip
-        name = f"{self.place}, {self.cell.algorithm}"
+        name = f"{self.task}, {self.cell.algorithm}"
         return [
             _differs(name, what, ours, theirs, spread, digits)
             for what, ours, theirs, spread, digits in pairs
@@ -114,29 +82,28 @@ class Row:
 
 
 def rows(results: Results) -> list[Row]:
-    """Return a row for every cell that has been trained, places together, in the study's order."""
+    """Return a row for every cell that has been trained, tasks together, in the study's order."""
     done = [cell for cell in results.cells if cell.final]
-    often = Counter((place(cell), cell.algorithm) for cell in done)
+    often = Counter((task_name(cell), cell.algorithm) for cell in done)
     found = []
-    for where in dict.fromkeys(map(place, done)):
-        cells = [cell for cell in done if place(cell) == where]
+    for where in dict.fromkeys(map(task_name, done)):
+        cells = [cell for cell in done if task_name(cell) == where]
         gaps = [_figure(cell, "true") for cell in cells]
         rewards = [estimate([r.evaluation.rewards for r in cell.final]) for cell in cells]
         least = min(round(gap.mean, 3) for gap in gaps)
         most = max(round(reward.mean, 1) for reward in rewards)
         for cell, gap, reward in zip(cells, gaps, rewards, strict=True):
-            view = _view(cell)
             spec = cell.final[0].spec
             # One algorithm several times over is an ablation: no cell of the paper's is like it.
-            alike = often[where, cell.algorithm] == 1 and spec.world_settings.keys() <= SAME_WORLD
+            alike = often[where, cell.algorithm] == 1 and spec.world.settings.keys() <= SAME_WORLD
             found.append(
                 Row(
-                    place=where,
+                    task=where,
                     cell=cell,
                     disparity=gap,
                     exact=_figure(cell, "exact"),
-                    seen=_figure(cell, view),
-                    view=view,
+                    seen=_figure(cell, spec.view),
+                    view=spec.view,
                     reward=reward,
                     by_group=_groups(cell),
                     published=paper.find(cell.world, cell.notion, cell.algorithm)
@@ -150,55 +117,50 @@ def rows(results: Results) -> list[Row]:
     return found
 
 
-def place(cell: Cell) -> str:
+def task_name(cell: Cell) -> str:
     """Return world and notion in words, with what was changed in the world."""
     records = cell.final or cell.grid
-    changed = records[0].spec.world_settings if records else {}
-    world = f"{cell.world} ({say(changed)})" if changed else cell.world
+    changed = records[0].spec.world.settings if records else {}
+    world = f"{cell.world} ({format_settings(changed)})" if changed else cell.world
     return f"{world}, {cell.notion}"
 
 
-def say(settings: dict[str, Any]) -> str:
+def format_settings(settings: dict[str, Any]) -> str:
     """Return settings in words."""
-    return ", ".join(f"{name} {_value(value)}" for name, value in settings.items())
+    return ", ".join(f"{name} {format_value(value)}" for name, value in settings.items())
+
+
+def format_value(value: Any) -> str:
+    """Return a setting's value as one types it."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def records_of(cells: list[Cell]) -> list[Record]:
     """Return every run of some cells once: a selected one may be in the grid and in the finals."""
     each = [record for cell in cells for record in [*cell.grid, *cell.final]]
-    return list({repr(record.spec): record for record in each}.values())
+    return list({record.spec.identity: record for record in each}.values())
 
 
 def varied(cells: list[Cell]) -> list[str]:
-    """Return the settings that differ between the runs of an algorithm in a place."""
+    """Return the settings that differ between the runs of an algorithm on a task."""
     names: dict[str, None] = {}
-    for key in dict.fromkeys((place(cell), cell.algorithm) for cell in cells):
-        runs = records_of([cell for cell in cells if (place(cell), cell.algorithm) == key])
-        for name in runs[0].spec.settings if runs else ():
-            if len({repr(run.spec.settings.get(name)) for run in runs}) > 1:
+    for key in dict.fromkeys((task_name(cell), cell.algorithm) for cell in cells):
+        runs = records_of([cell for cell in cells if (task_name(cell), cell.algorithm) == key])
+        for name in runs[0].spec.hyperparameters if runs else ():
+            if len({repr(run.spec.hyperparameters.get(name)) for run in runs}) > 1:
                 names[name] = None
     return list(names)
 
 
-def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
-    """Return which points no other one beats: a smaller disparity, or a larger reward.
-
-    In order of the disparity; of points that are the same the first counts.
-    """
-    front: list[int] = []
-    for i in sorted(range(len(gaps)), key=lambda i: (gaps[i], -rewards[i])):
-        if not front or rewards[i] > rewards[front[-1]]:
-            front.append(i)
-    return front
-
-
 def names(cells: Sequence[Cell]) -> list[str]:
-    """Return what to call cells of one place: the algorithm, with what tells it from itself."""
+    """Return what to call cells of one task: the algorithm, with what tells it from itself."""
     often = Counter(cell.algorithm for cell in cells)
     return [
         cell.algorithm
         if often[cell.algorithm] == 1
-        else f"{cell.algorithm} ({say(cell.chosen) or 'as it is'})"
+        else f"{cell.algorithm} ({format_settings(cell.chosen) or 'as it is'})"
         for cell in cells
     ]
 
@@ -248,15 +210,9 @@ def _groups(cell: Cell) -> dict[str, Group]:
     return {name: Group(*map(float, row)) for name, row in zip(first.groups, means, strict=True)}
 
 
-def _as_published(run: RunSpec) -> bool:
+def _as_published(run: "RunSpec") -> bool:
     """Return whether a run is one that the paper may have made: its steps and settings."""
-    usual = as_dict(catalogue.resolve(run.algorithm, {})[1])
-    changed = {name for name, value in run.settings.items() if value != usual.get(name)}
-    return run.steps == STEPS and changed <= GRIDS
-
-
-def _view(cell: Cell) -> View:
-    return catalogue.resolve(cell.algorithm, cell.final[0].spec.settings)[0].view
+    return run.steps == STEPS and run.changed.keys() <= GRIDS
 
 
 def _differs(
@@ -269,7 +225,3 @@ def _differs(
         f"paper's ({ours.mean:,.{digits}f} against {theirs:,.{digits}f}), more than our spread "
         f"({ours.spread:,.{digits}f}, {kind}) and more than the paper's ({spread:,.{digits}f})."
     )
-
-
-def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -12,15 +12,15 @@ from sellf import files
 from sellf.studies import paper
 from sellf.studies.provenance import QUICK, facts
 from sellf.studies.records import Results
+from sellf.studies.statistics import Estimate
 from sellf.studies.summary import (
     STEPS,
-    Estimate,
     Group,
     Row,
-    place,
+    format_settings,
     records_of,
     rows,
-    say,
+    task_name,
     times,
     varied,
 )
@@ -29,7 +29,7 @@ LEGEND = (
     "Mean ± half of the 95 % interval over training seeds (standard deviation over deployments). "
     "Disparity: |Delta| over the window of decisions, averaged over time, with everyone's label. "
     "Exact: the same of the whole population under the policy, without a window. Saw: the "
-    "disparity in the view that the algorithm itself has. Best of each place in bold. Accepted: "
+    "disparity in the view that the algorithm itself has. Best of each task in bold. Accepted: "
     "the share of a group's applicants; qualified: P(Y = 1) in the population, from first to last."
 )
 VIEWS = {"true": "true", "accepted": "accepted only", "imputed": "imputed"}
@@ -60,7 +60,7 @@ def write(results: Results, folder: Path) -> list[Path]:
     return [folder / name for name in contents]
 
 
-def show(results: Results) -> Any:
+def to_rich(results: Results) -> Any:
     """Return the results in short, as something that rich prints."""
     from rich.console import Group
     from rich.markup import escape
@@ -68,13 +68,13 @@ def show(results: Results) -> Any:
 
     parts: list[Any] = [QUICK] if results.quick else []
     found = rows(results)
-    for where in dict.fromkeys(row.place for row in found):
+    for where in dict.fromkeys(row.task for row in found):
         table = Table(title=where, title_justify="left")
         for name in SHORT:
             left = name in ("algorithm", "selected")
             table.add_column(name, justify="left" if left else "right", no_wrap=name == "algorithm")
         for row in found:
-            if row.place == where:
+            if row.task == where:
                 cells: dict[str, str] = dict(
                     zip(HEAD, _cells(row, "[bold]{}[/bold]".format, escape), strict=True)
                 )
@@ -87,11 +87,11 @@ def markdown(results: Results) -> str:
     """Return the tables as one page of Markdown."""
     found = rows(results)
     parts = [f"# {_md(results.study)}", *_facts_md(results), LEGEND]
-    for where in dict.fromkeys(row.place for row in found):
-        lines = [_cells(row, "**{}**".format, _md) for row in found if row.place == where]
+    for where in dict.fromkeys(row.task for row in found):
+        lines = [_cells(row, "**{}**".format, _md) for row in found if row.task == where]
         parts += [f"## {_md(where)}", _md_table(HEAD, lines)]
-        parts += [_md_table(*_groups([row for row in found if row.place == where]))]
-        parts += [f"- {_md(text)}" for row in found if row.place == where for text in row.sentences]
+        parts += [_md_table(*_groups([row for row in found if row.task == where]))]
+        parts += [f"- {_md(text)}" for row in found if row.task == where for text in row.sentences]
     parts += [_md(text) for text in _missing(results)]
     parts += [
         "## Computing times",
@@ -107,8 +107,8 @@ def latex(results: Results) -> str:
     """Return the tables in LaTeX, to be put into a document; they need no package."""
     found = rows(results)
     parts = [f"% {name}: {value}" for name, value in facts(results).items()]
-    for where in dict.fromkeys(row.place for row in found):
-        lines = [_cells(row, "\\textbf{{{}}}".format, _tex) for row in found if row.place == where]
+    for where in dict.fromkeys(row.task for row in found):
+        lines = [_cells(row, "\\textbf{{{}}}".format, _tex) for row in found if row.task == where]
         parts.append(_tex_table(results, where, HEAD, lines))
     parts.append(_tex_table(results, "Computing times", TIMES, _times(results, _tex)))
     return "\n".join(parts) + "\n"
@@ -121,7 +121,7 @@ def cells(results: Results) -> list[dict[str, Any]]:
         spec = row.cell.final[0].spec
         line = {
             "world": row.cell.world,
-            "world_settings": _json(spec.world_settings),
+            "world_settings": _json(spec.world.settings),
             "notion": row.cell.notion,
             "algorithm": row.cell.algorithm,
             "selected": _json(row.cell.chosen),
@@ -133,11 +133,7 @@ def cells(results: Results) -> list[dict[str, Any]]:
         named = {"disparity": row.disparity, "exact": row.exact, "seen": row.seen,
                  "reward": row.reward}  # fmt: skip
         for name, figure in named.items():
-            line |= {
-                name: figure.mean,
-                f"{name}_half": figure.half,
-                f"{name}_std": figure.std,
-            }
+            line |= {name: figure.mean, f"{name}_half": figure.half, f"{name}_std": figure.std}
         for name in Group._fields:
             line[name] = _json({key: getattr(one, name) for key, one in row.by_group.items()})
         published = row.published._asdict() if row.published else {}
@@ -154,23 +150,23 @@ def grid(results: Results) -> list[dict[str, Any]]:
     names = varied(results.cells)
     lines = []
     for cell in results.cells:
-        final = {repr(record.spec) for record in cell.final}
+        final = {record.spec.identity for record in cell.final}
         for run in records_of([cell]):
             spec, result = run.spec, run.evaluation.summary()
             lines.append(
                 {
-                    "world": spec.world,
-                    "world_settings": _json(spec.world_settings),
+                    "world": spec.world.name,
+                    "world_settings": _json(spec.world.settings),
                     "notion": spec.notion,
-                    "algorithm": spec.algorithm,
-                    "selected": repr(spec) in final,
+                    "algorithm": spec.algorithm.name,
+                    "selected": spec.identity in final,
                     "seed": spec.seed,
                     "steps": spec.steps,
                     "deployments": spec.deployments,
-                    **{name: spec.settings.get(name) for name in names},
-                    **{name: value for name, value in result.items() if isinstance(value, float)},
+                    **{name: spec.hyperparameters.get(name) for name in names},
+                    **{name: v for name, v in result.items() if v is None or isinstance(v, float)},
                     "seconds": run.seconds,
-                    "settings": _json(spec.settings),
+                    "settings": _json(spec.hyperparameters),
                 }
             )
     return lines
@@ -205,7 +201,7 @@ def _cells(row: Row, bold: Callable[[str], str], escape: Callable[[str], str]) -
         bold(escape(reward)) if row.best_reward else escape(reward),
         escape(_figure(row.exact, 3)),
         escape(f"{row.seen.mean:.3f} {VIEWS[row.view]}"),
-        escape(say(row.cell.chosen) or "-"),
+        escape(format_settings(row.cell.chosen) or "-"),
         escape(f"{theirs.disparity:.2f} ({theirs.disparity_std:.2f})" if theirs else "-"),
         escape(f"{theirs.reward:,.1f} ({theirs.reward_std:.1f})" if theirs else "-"),
         escape(differs),
@@ -213,14 +209,14 @@ def _cells(row: Row, bold: Callable[[str], str], escape: Callable[[str], str]) -
 
 
 def _groups(found: list[Row]) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Return heading and lines of what became of each group in a place."""
+    """Return heading and lines of what became of each group in a task."""
     names = list(found[0].by_group)
     head = ("algorithm", "selected", *(_md(f"{what}, {name}") for what in GROUP for name in names))
     lines = []
     for row in found:
         groups = row.by_group.values()
         moved = [f"{g.qualified_at_first:.3f} to {g.qualified_at_last:.3f}" for g in groups]
-        name = [_md(row.cell.algorithm), _md(say(row.cell.chosen) or "-")]
+        name = [_md(row.cell.algorithm), _md(format_settings(row.cell.chosen) or "-")]
         lines.append([*name, *(f"{g.acceptance:.3f}" for g in groups), *moved])
     return head, lines
 
@@ -240,13 +236,12 @@ def _times(results: Results, escape: Callable[[str], str]) -> list[list[str]]:
 
 
 def _figure(figure: Estimate, digits: int) -> str:
-    half = "" if figure.half is None else f" ± {figure.half:,.{digits}f}"
-    return f"{figure.mean:,.{digits}f}{half} ({figure.std:,.{digits}f})"
+    return f"{figure.text(digits)} ({figure.std:,.{digits}f})"
 
 
 def _missing(results: Results) -> list[str]:
     """Say which cells have no trained selection yet."""
-    names = [f"{cell.algorithm} ({place(cell)})" for cell in results.cells if not cell.final]
+    names = [f"{cell.algorithm} ({task_name(cell)})" for cell in results.cells if not cell.final]
     return [f"Not finished yet: {'; '.join(names)}."] if names else []
 
 

@@ -111,7 +111,7 @@
 
   function plot(chart, box) {
     const lines = chart.series.every((s) => !s.points);
-    const colour = (s) => css(`--c${s.place % 8}`);
+    const colour = (s) => css(`--c${s.colour % 8}`);
     const series = [];
     chart.series.forEach((s, i) => {
       const name = String(i);
@@ -221,7 +221,7 @@
       } });
     chart.marks.forEach((mark, m) => series.push({
       type: "scatter", name: String(m), z: 3, symbol: symbols[mark.marker], symbolSize: 11,
-      itemStyle: hollow(mark.marker) ? { color: "transparent", borderColor: css(`--c${mark.place}`), borderWidth: 2.4 } : { color: css(`--c${mark.place}`) },
+      itemStyle: hollow(mark.marker) ? { color: "transparent", borderColor: css(`--c${mark.colour}`), borderWidth: 2.4 } : { color: css(`--c${mark.colour}`) },
       data: pick.map((i, k) => [mark.values[i], k]).filter((d) => d[0] !== null),
     }));
     if (chart.reference) series.push(reference(chart.reference, true));

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from sellf.studies import plan
-from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, anything, frames
+from sellf.studies.engines import frames
+from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anything
 
 WORKER = "sellf.studies.engines.worker"
 TAIL = 400
@@ -42,7 +42,7 @@ class HereEngine:
         job = self.jobs[0]
         if not self.claim(job):
             return [Outcome(self.jobs.popleft(), kind="elsewhere")]
-        message, files = attempt(plan.to_json(job.run))
+        message, files = attempt(job.run.to_json())
         self.jobs.popleft()
         return [Outcome(job, files or None, **message)]
 
@@ -152,7 +152,7 @@ class LocalEngine:
                     process = self.processes[number] = _Process(core)
                 except OSError as error:
                     return Outcome(job, kind="died", reason=f"no worker could be started: {error}")
-        answer = process.ask(plan.to_json(job.run))
+        answer = process.ask(job.run.to_json())
         if answer is None:
             with self.change:
                 self.processes.pop(number, None)

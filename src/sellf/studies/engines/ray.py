@@ -13,10 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import sellf
 from sellf.errors import InputError
-from sellf.studies import plan
-from sellf.studies.engines import ONE_THREAD, RETRIES, Job, Outcome, anything
+from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anything
 from sellf.studies.engines.local import usable_cores
 
 PATIENCE = 3.0
@@ -87,7 +85,7 @@ class RayEngine:
             if not self.claim(job):
                 others.append(Outcome(job, kind="elsewhere"))
                 continue
-            self.open[self.attempt.remote(json.dumps(plan.to_json(job.run)))] = job
+            self.open[self.attempt.remote(json.dumps(job.run.to_json()))] = job
         if others or not self.open:
             return others
         ready, _ = self.ray.wait(list(self.open), timeout=seconds)
@@ -135,7 +133,7 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
         "logging_level": "ERROR",
         "log_to_driver": False,
         "runtime_env": {
-            "py_modules": [str(Path(sellf.__file__).parent)],
+            "py_modules": [str(Path(__file__).parents[2])],
             "env_vars": ONE_THREAD | _passed_on(address is None),
         },
     }

@@ -2,17 +2,16 @@
 
 from typing import Any
 
-from sellf.studies.records import RunSpec
-
 
 def attempt(run: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Do a run; return its files, or why there are none."""
     from sellf.errors import InputError
-    from sellf.studies.work import perform
-    from sellf.training import DivergedError
+    from sellf.studies.execute import perform
+    from sellf.training.loop import DivergedError
+    from sellf.training.spec import from_json
 
     try:
-        return {}, perform(RunSpec(**run))
+        return {}, perform(from_json(run))
     except DivergedError as error:
         # What one cannot train with these settings will not train another time either.
         return {"kind": "diverged", "reason": str(error)}, {}

@@ -1,0 +1,98 @@
+"""An algorithm's settings as flags: each field of its configuration, its docstring the help."""
+
+import ast
+import dataclasses
+import inspect
+import textwrap
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
+
+import tyro
+
+from sellf.algorithms import catalogue
+from sellf.algorithms.config import PPO
+from sellf.errors import InputError
+
+
+def documented(config: type[PPO]) -> dict[str, str]:
+    """Return the docstring of each setting, in order, as one line."""
+    texts: dict[str, str] = {}
+    for owner in reversed(config.__mro__):
+        if dataclasses.is_dataclass(owner):
+            texts |= own_docs(owner)
+    return {field.name: texts[field.name] for field in dataclasses.fields(config)}
+
+
+def own_docs(owner: type) -> dict[str, str]:
+    """Return the docstrings of the fields that a class declares itself."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        ast.unparse(field.target): " ".join(str(ast.literal_eval(below.value)).split())
+        for field, below in zip(tree.body, tree.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr)
+    }
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """Return what a setting may be, where there is a choice."""
+    return catalogue.CHOICES.get(name, ())
+
+
+def of_all_algorithms() -> dict[str, str]:
+    """Return every setting that some algorithm has, and what it is."""
+    found: dict[str, str] = {}
+    for algorithm in catalogue.ALGORITHMS.values():
+        found = documented(algorithm.config) | found
+    return found
+
+
+def flags(config: type[PPO]) -> list[inspect.Parameter]:
+    """Return the settings as parameters of a command; None stands for the default."""
+    defaults, types = config(), get_type_hints(config)
+    found = []
+    for name, text in documented(config).items():
+        default, kind = getattr(defaults, name), types[name]
+        words = choices(name) or (("True", "False") if kind is bool else ())
+        shown = f"{default:g}" if isinstance(default, float) else str(default)
+        described = tyro.conf.arg(
+            help=text,
+            metavar="|".join(words) or {int: "N", float: "X"}.get(kind, "TEXT"),
+            help_behavior_hint=f"(default: {shown})",
+        )
+        typed = Annotated[kind | None, described]
+        found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=typed,
+                                       default=None))  # fmt: skip
+    return found
+
+
+def with_settings(command: Callable[..., None], arguments: Sequence[str]) -> Callable[..., None]:
+    """Return a command that takes the settings of the algorithm that the arguments name."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    named = next((word for word in arguments if word in catalogue.ALGORITHMS), None)
+    algorithm = named or next(p.default for p in own if p.name == "algorithm")
+    config = catalogue.find(algorithm).config
+    added = flags(config)
+    _check_others(algorithm, arguments, {p.name for p in [*own, *added]})
+
+    @wraps(command)
+    def run(*positional: Any, **options: Any) -> None:
+        command(*positional, **options)
+
+    hints = get_type_hints(command, include_extras=True)
+    listed = [p.replace(annotation=hints[p.name]) for p in own] + added
+    run.__signature__ = inspect.Signature(listed)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {p.name: p.annotation for p in listed} | {"return": None}
+    del run.__wrapped__  # pyright: ignore[reportAttributeAccessIssue]
+    return run
+
+
+def _check_others(algorithm: str, arguments: Sequence[str], known: set[str]) -> None:
+    """Refuse settings that only other algorithms have."""
+    others = of_all_algorithms().keys() - known
+    for word in arguments:
+        flag = word.partition("=")[0]
+        name = flag.removeprefix("--").replace("-", "_")
+        if flag.startswith("--") and name in others:
+            raise InputError(f"{flag} is no setting of {algorithm}: leave it out.")

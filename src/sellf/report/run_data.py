@@ -1,0 +1,186 @@
+"""Runs as a report sees them: what was trained, how it went, and whom it accepts."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sellf import files
+from sellf.envs.world import World
+from sellf.errors import InputError
+from sellf.report.charts import shown
+from sellf.studies.records import Record
+from sellf.training import metrics
+from sellf.training.agent import Agent, load
+from sellf.training.evaluation import Evaluation, evaluate_all
+from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
+
+DEPLOYMENTS = 10
+"""To how many new populations an agent is deployed ..."""
+ALTOGETHER = 200
+"""... unless there are many agents: then to fewer, so that a report is quick."""
+CLASSES = 30
+"""The most classes of people that are drawn one by one."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Whom a policy accepts."""
+
+    axis: str
+    """What people are told apart by."""
+    classes: list[str]
+    chance: np.ndarray
+    """(groups, classes), NaN where there is nobody."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training, and the deployments of what came of it."""
+
+    name: str
+    spec: RunSpec
+    metrics: dict[str, np.ndarray]
+    """Of the training: (iterations,), or (iterations, groups)."""
+    evaluation: Evaluation | None
+    """None if the training is not finished."""
+    policy: Policy | None = None
+    versions: str = ""
+    fingerprint: str = ""
+    """SHA-256 of the agent's parameters."""
+
+    @property
+    def world(self) -> str:
+        """The world's name, as it can be shown."""
+        return shown(self.spec.world.name)
+
+    @property
+    def task(self) -> tuple[str, ...]:
+        """World and notion: runs of one task may be compared."""
+        world = self.spec.world
+        return (world.name, self.spec.notion, json.dumps(world.settings, sort_keys=True))
+
+
+def from_folders(
+    paths: Sequence[Path], notify: Callable[[str], None] = lambda _: None
+) -> list[Run]:
+    """Read runs from their folders, and deploy their agents.
+
+    Args:
+        paths: the folders of runs, or of several runs each.
+        notify: is told what takes long.
+    """
+    folders = [run for path in paths for run in runs_in(path)]
+    configs = {f: files.read_json(f / "config.json", FORMAT, NEEDED) for f in folders}
+    finished = [folder for folder in folders if (folder / "agent.safetensors").is_file()]
+    agents = {folder: load(folder) for folder in finished}
+    deployed = dict(zip(finished, _deploy(list(agents.values()), notify), strict=True))
+    runs = []
+    for folder, config in configs.items():
+        evaluation, policy = deployed.get(folder, (None, None))
+        parameters = folder / "agent.safetensors"
+        agent = agents.get(folder)
+        runs.append(
+            Run(
+                name=str(folder),
+                spec=from_folder(folder, config) if agent is None else agent.spec,
+                metrics=columns_of(metrics.read(folder / "metrics.jsonl")),
+                evaluation=evaluation,
+                policy=policy,
+                versions=_versions(config),
+                fingerprint=hashlib.sha256(parameters.read_bytes()).hexdigest() if agent else "",
+            )
+        )
+    return runs
+
+
+def from_record(record: Record) -> Run:
+    """Return a study's run."""
+    spec = record.spec
+    name = f"{spec.algorithm.name} on {spec.world.name}, seed {spec.seed}"
+    columns = {name: np.asarray(values) for name, values in record.metrics.items()}
+    return Run(name, spec, columns, record.evaluation)
+
+
+def runs_in(path: Path) -> list[Path]:
+    """Return the run folders that a path means: itself, or those within it."""
+    if not path.is_dir():
+        raise InputError(f"there is no folder {path}.")
+    if (path / "config.json").is_file():
+        return [path]
+    found = sorted(inner.parent for inner in path.glob("*/config.json"))
+    if not found:
+        raise InputError(f"{path} holds no run: type `sellf train lending sellf --out {path}`.")
+    return found
+
+
+def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Return the metrics of a training by name; NaN where an iteration lacks one."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {}
+    for name in names:
+        known = next(row[name] for row in rows if name in row)
+        nothing = np.full(np.shape(known), np.nan).tolist()
+        try:
+            columns[name] = np.array([row.get(name, nothing) for row in rows], float)
+        except (TypeError, ValueError):
+            continue  # no number, or of several shapes
+    return columns
+
+
+def classes_of(world: World) -> tuple[str, list[str], np.ndarray]:
+    """Return what people are told apart by, its classes, and the class of every profile.
+
+    A score of few classes if that is what decisions change; else the chance of a good label, which
+    the decision maker does not know.
+    """
+    changes = np.asarray(world.encoding.changes)
+    states, width = changes.shape
+    if 2 <= states <= CLASSES and states == width and (changes == np.eye(states)).all():
+        names = list(world.columns[-len(world.groups) - width : -len(world.groups)])
+        # "score 0-10", "score 10-20", ...: the word they share belongs to the axis.
+        first = names[0].split(" ")[0]
+        shared = all(name.startswith(f"{first} ") for name in names)
+        short = [name[len(first) + 1 :] for name in names] if shared else names
+        return (first if shared else "class"), short, np.asarray(world.encoding.changing)
+    tenth = np.minimum((np.asarray(world.alpha) * 10).astype(int), 9)
+    names = [f"{i / 10:g}-{(i + 1) / 10:g}" for i in range(10)]
+    return "true chance of a good outcome", names, tenth
+
+
+def policy_picture(world: World, accept: np.ndarray) -> Policy:
+    """Return the chance of acceptance by group and class, of newcomers."""
+    axis, names, member = classes_of(world)
+    group = np.asarray(world.group)
+    # People whom nobody is like at first count only where there is nobody else.
+    weight = np.full(len(group), 1e-9)
+    share = np.diff(np.asarray(world.arrivals.cumulative, float), prepend=0.0)
+    np.add.at(weight, np.asarray(world.arrivals.profile), share)
+    cell = group * len(names) + member
+    size = len(world.groups) * len(names)
+    total = np.bincount(cell, weight, size)
+    chance = np.bincount(cell, weight * accept, size) / np.where(total > 0, total, np.nan)
+    return Policy(axis, names, chance.reshape(len(world.groups), len(names)))
+
+
+def _deploy(agents: list[Agent], notify: Callable[[str], None]) -> list[tuple[Evaluation, Policy]]:
+    """Return what the deployments of each agent came to, and whom it accepts."""
+    if not agents:
+        return []
+    deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // len(agents)))
+    many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
+    notify(f"{many} will be deployed to {deployments} new populations.")
+    policies = [policy_picture(agent.world, agent.by_profile()[0]) for agent in agents]
+    return list(zip(evaluate_all(agents, deployments), policies, strict=True))
+
+
+def _versions(config: dict[str, Any]) -> str:
+    named = {"sellf": "sellf", "python": "Python", "jax": "JAX"}
+    parts = [f"{label} {config[key]}" for key, label in named.items() if config.get(key)]
+    if config.get("git"):
+        parts.append(f"revision {str(config['git'])[:12]}")
+    return ", ".join(parts)

@@ -1,0 +1,188 @@
+"""What trained policies come to: over deployment, by beta_1, reward against disparity, times."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sellf.studies.plots import style
+from sellf.studies.plots.choose import by_setting, seeds_of
+from sellf.studies.plots.learning import bars
+from sellf.studies.records import Cell, Record, Results
+from sellf.studies.statistics import curve, estimate, pareto, spread_name
+from sellf.studies.summary import format_settings, task_name, times, varied
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
+    """Draw reward and true disparity over deployment, of every algorithm."""
+    done = [cell for cell in cells if cell.final]
+    if not done:
+        return None
+    figure = style.new(10, 4.6)
+    reward, gap = figure.subplots(1, 2)
+    for cell, (name, how) in zip(done, _looks(done), strict=True):
+        time = cell.final[0].evaluation.by_time["time"]
+        for axes, key in ((reward, "reward"), (gap, "disparity")):
+            mean, spread = curve([run.evaluation.by_time[key] for run in cell.final])
+            # Episodes that have ended count no longer; where all have, there is nothing to draw.
+            there = ~np.isnan(mean)
+            style.line(axes, time[there], mean[there], np.nan_to_num(spread[there]), how, name)
+    reward.set(title="reward (resource)", xlabel="decisions in deployment")
+    gap.set(title=f"true disparity ({done[0].notion})", xlabel="decisions in deployment")
+    for axes in (reward, gap):
+        axes.xaxis.set_major_formatter(style.thousands)
+    _mark_omega(gap.axhline, done)
+    gap.set_ylim(bottom=0)
+    style.legend(figure, gap)
+    note = f"{task_name(done[0])}; bands: {spread_name(len(cell.final) for cell in done)}"
+    return style.finish(figure, results, done, note)
+
+
+def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
+    """Draw reward and disparity by beta_1."""
+    algorithm, groups = by_setting(cells, "beta_disparity")
+    if not groups:
+        return None
+    figure = style.new(8.4, 3.9)
+    reward, gap = figure.subplots(1, 2)
+    bars(reward, groups, lambda run: run.evaluation.rewards, "reward", style.look(algorithm))
+    views = (("true", style.Look("#000000", "-", "o"), -0.08),
+             ("imputed", style.Look("#D55E00", "-", "^"), 0.08))  # fmt: skip
+    for view, how, shift in views:
+        bars(
+            gap, groups, lambda run, view=view: run.evaluation.disparities[view],
+            "disparity", how, f"{view} disparity", shift,
+        )  # fmt: skip
+    _mark_omega(gap.axhline, cells)
+    gap.set_ylim(bottom=0)
+    for axes in (reward, gap):
+        axes.set_xlabel("beta_1, the weight of the disparity penalty")
+    gap.legend(fontsize=9)
+    note = f"{algorithm}, {task_name(cells[0])}; {seeds_of(groups)}"
+    return style.finish(figure, results, cells, note)
+
+
+def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
+    """Draw disparity against reward: every configuration faint, the selected ones bold."""
+    done = [cell for cell in cells if cell.final]
+    if not done:
+        return None
+    figure = style.new(8.2, 5.6)
+    axes = figure.subplots()
+    points, everyone = [], []
+    for cell, (name, how) in zip(done, _looks(done), strict=True):
+        faint = [(run.evaluation.disparity, run.evaluation.reward) for run in cell.grid]
+        if len(faint) > 1:
+            axes.plot(
+                *np.array(faint).T, how.marker, color=how.color, fillstyle="none", alpha=0.75,
+                markersize=6, linestyle="none", zorder=2,
+            )  # fmt: skip
+        gap = estimate([run.evaluation.disparities["true"] for run in cell.final])
+        reward = estimate([run.evaluation.rewards for run in cell.final])
+        points.append((gap.mean, reward.mean))
+        everyone += [*faint, points[-1]]
+        axes.errorbar(
+            gap.mean, reward.mean, xerr=gap.half, yerr=reward.half, color=how.color, capsize=3,
+            marker=how.marker, markersize=10, markeredgecolor="black", linestyle="none",
+            elinewidth=1.2, label=name, zorder=4,
+        )  # fmt: skip
+    best = np.array([points[i] for i in pareto(*zip(*points, strict=True))])
+    axes.plot(*best.T, color="#444444", linewidth=1, drawstyle="steps-post", zorder=1,
+              label="front of the selected")  # fmt: skip
+    _omega_curve(axes, cells)
+    _mark_omega(axes.axvline, done)
+    axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward")
+    # By the points: the intervals of few seeds can be wider than all of them lie apart.
+    low, high = np.min(everyone, axis=0), np.max(everyone, axis=0)
+    room = 0.15 * (high - low) + 0.01 * np.abs(high)
+    axes.set_xlim(0, max(high[0] + room[0], 0.06))
+    # A resource ends at 0: no room for what cannot be.
+    below = room[1] if low[1] > room[1] else 0.25 * room[1]
+    axes.set_ylim(low[1] - below, high[1] + room[1])
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", fontsize=9)
+    note = (
+        f"{task_name(done[0])}; hollow: every configuration, one seed; filled: the selected, with "
+        "95 % intervals over seeds (cut off at the frame)"
+    )
+    return style.finish(figure, results, done, note)
+
+
+def timing(results: Results) -> "Figure | None":
+    """Draw the minutes of training beside the paper's."""
+    found = times(results)
+    if not found:
+        return None
+    worlds = list(dict.fromkeys(time.world for time in found))
+    most = max(sum(time.world == world for time in found) for world in worlds)
+    figure = style.new(3.6 * len(worlds) + 1.2, 1.9 + 0.42 * most)
+    panels = figure.subplots(1, len(worlds), squeeze=False, sharex=True)[0]
+    for axes, world in zip(panels, worlds, strict=True):
+        rows = [time for time in found if time.world == world]
+        for i, time in enumerate(rows):
+            first = "here" if i == 0 else None
+            axes.barh(i - 0.2, time.minutes, 0.38, color="#0072B2", label=first)
+            axes.text(time.minutes, i - 0.2, f" {_short(time.minutes)}", va="center", fontsize=8)
+            if time.published is not None:
+                axes.barh(i + 0.2, time.published, 0.38, color="#E8C48A", hatch="///",
+                          edgecolor="#7a5a20", linewidth=0.6)  # fmt: skip
+                axes.text(time.published, i + 0.2, f" {_short(time.published)}", va="center",
+                          fontsize=8)  # fmt: skip
+        axes.barh(0, 0, color="#E8C48A", hatch="///", edgecolor="#7a5a20", label="the paper")
+        axes.set_yticks(range(len(rows)), [time.algorithm for time in rows])
+        axes.invert_yaxis()
+        axes.set(title=world, xlabel="minutes for 500,000 steps", xscale="log")
+        axes.grid(axis="y", visible=False)
+        axes.margins(x=0.15)
+        axes.xaxis.set_major_formatter("{x:g}")
+    style.legend(figure, panels[0])
+    note = "median over runs; the paper's on its own machine"
+    return style.finish(figure, results, results.cells, note)
+
+
+def _short(minutes: float) -> str:
+    return f"{minutes:,.0f}" if minutes >= 10 else f"{minutes:.2g}"
+
+
+def _omega_curve(axes: Any, cells: list[Cell]) -> None:
+    """Join the runs of an algorithm that differ in omega only, each with its omega."""
+    algorithm, groups = by_setting(cells, "omega")
+    if len(groups) < 2:
+        return
+    means = {omega: _mean(records) for omega, records in groups.items()}
+    how = style.look(algorithm)
+    axes.plot(*np.array(list(means.values())).T, color=how.color, linestyle=how.dash, marker=".",
+              label=f"{algorithm} by omega", zorder=3)  # fmt: skip
+    for omega, where in means.items():
+        axes.annotate(f"{omega:g}", where, xytext=(5, -11), textcoords="offset points", fontsize=8)
+
+
+def _mean(records: list[Record]) -> tuple[float, float]:
+    gaps = [run.evaluation.disparity for run in records]
+    return float(np.mean(gaps)), float(np.mean([run.evaluation.reward for run in records]))
+
+
+def _mark_omega(draw: Any, cells: list[Cell]) -> None:
+    """Mark the disparity that is tolerated, if the algorithms agree on it."""
+    runs = [run for cell in cells for run in cell.final or cell.grid]
+    known = {run.spec.omega for run in runs if run.spec.omega is not None}
+    if len(known) == 1:
+        omega = known.pop()
+        draw(omega, color="black", linewidth=0.9, linestyle=(0, (2, 2)), label=f"omega {omega:g}")
+
+
+def _looks(cells: list[Cell]) -> list[tuple[str, style.Look]]:
+    """Return name and look of each cell: the algorithm's; several of one by what they vary."""
+    shades = iter(style.shades(len(cells)))
+    found = []
+    for cell in cells:
+        alike = [other for other in cells if other.algorithm == cell.algorithm]
+        if len(alike) == 1:
+            found.append((cell.algorithm, style.look(cell.algorithm)))
+            continue
+        names = varied(alike)
+        own = {key: value for key, value in cell.chosen.items() if key in names}
+        found.append((f"{cell.algorithm}, {format_settings(own)}", next(shades)))
+    return found

@@ -1,0 +1,168 @@
+"""How every figure looks: legible in greyscale, and the same bytes each time."""
+
+import io
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sellf.studies.provenance import QUICK, extent
+from sellf.studies.records import Cell, Results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RULES: Any = {
+    "svg.hashsalt": "sellf",
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 5.5,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+}
+
+
+class Look(NamedTuple):
+    """A line's colour, dashes and marker: any one of them tells it from the others."""
+
+    color: str
+    dash: Any
+    marker: str
+
+
+ALGORITHMS = {
+    "ppo": Look("#000000", "-", "o"),
+    "pocar": Look("#E69F00", "--", "s"),
+    "pocar-oracle": Look("#8C510A", ":", "D"),
+    "focops": Look("#999999", "-.", "v"),
+    "elbert": Look("#56B4E9", (0, (5, 1, 1, 1, 1, 1)), "^"),
+    "sellf": Look("#D55E00", "-", "*"),
+    "sellf-semi": Look("#CC79A7", "--", "P"),
+    "sellf-relu": Look("#009E73", "-.", "X"),
+    "sellf-direct": Look("#0072B2", (0, (1, 1)), "h"),
+}
+"""Colours after Okabe and Ito, which the colour-blind tell apart, from dark to light."""
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 3)))
+MARKERS = "osD^vP*Xh"
+
+
+def look(algorithm: str) -> Look:
+    """Return how an algorithm is drawn; one that is not known here gets a look of its own."""
+    if algorithm in ALGORITHMS:
+        return ALGORITHMS[algorithm]
+    code = sum(algorithm.encode())
+    return Look("#555555", DASHES[code % len(DASHES)], MARKERS[code % len(MARKERS)])
+
+
+def shades(number: int) -> list[Look]:
+    """Return looks for values in order, from dark to light."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    colours = colormaps["viridis"](np.linspace(0, 0.85, number))
+    return [
+        Look(to_hex(colour), DASHES[i % len(DASHES)], MARKERS[i % len(MARKERS)])
+        for i, colour in enumerate(colours)
+    ]
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw by our rules, whatever the user's are."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(RULES)
+        yield
+
+
+def new(width: float, height: float) -> "Figure":
+    """Return an empty figure that belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def line(
+    axes: "Axes", x: np.ndarray, values: np.ndarray, half: np.ndarray | None, how: Look, name: str
+) -> None:
+    """Draw a line with some markers and, if there is one, its band."""
+    every = max(1, len(x) // 7)
+    axes.plot(
+        x, values, color=how.color, linestyle=how.dash, marker=how.marker, markevery=every,
+        label=name,
+    )  # fmt: skip
+    if half is not None:
+        axes.fill_between(x, values - half, values + half, color=how.color, alpha=0.15, lw=0)
+
+
+def finish(figure: "Figure", results: Results, cells: list[Cell], note: str) -> "Figure":
+    """Write under a figure what it was made from."""
+    parts = [results.study, *([extent(cells)] if cells else []), *([note] if note else [])]
+    width = int(figure.get_figwidth() * 17)
+    text = textwrap.fill("; ".join(parts) + ".", width)
+    if results.quick:
+        text = f"{QUICK}\n{text}"
+    figure.supxlabel(text, fontsize=7.5, color="#333333", x=0.01, ha="left", linespacing=1.3)
+    return figure
+
+
+def legend(figure: "Figure", axes: "Axes", title: str | None = None) -> None:
+    """Put one legend over all panels, as many columns as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    fit = int(figure.get_figwidth() * 11 / (max(map(len, labels)) + 9))
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=max(1, min(fit, len(labels))),
+        title=title, handlelength=3.5, fontsize=9,
+    )  # fmt: skip
+
+
+def to_bytes(figure: "Figure", kind: str) -> bytes:
+    """Return a figure as a file: "svg" or "png", without a date or anything else that changes."""
+    out = io.BytesIO()
+    metadata = {"Date": None, "Creator": None} if kind == "svg" else {"Software": None}
+    figure.savefig(out, format=kind, metadata=metadata)
+    return out.getvalue()
+
+
+def spread_out(axes: "Axes") -> None:
+    """Have a logarithmic axis, with plain numbers, where values are far apart."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    values = np.concatenate(_heights(axes))
+    axes.set_ylim(bottom=values.min() - 0.05 * np.ptp(values))
+    if values.min() > 0 and values.max() / values.min() > 10:
+        # Set before the locators: a new scale brings its own. Bands below 0 are cut off.
+        axes.set_yscale("log")
+        axes.set_ylim(values.min() / 1.3, values.max() * 1.3)
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
+
+
+def settle(axes: "Axes") -> None:
+    """Fit the axis to what follows the first twentieth, whose figures dwarf all later ones."""
+    later = np.concatenate([heights[len(heights) // 20 :] for heights in _heights(axes)])
+    low, high = min(later.min(), 0.0), max(later.max(), 0.0)
+    room = 0.25 * (high - low) or 1.0
+    axes.set_ylim(low - room if low < 0 else 0.0, high + room)
+
+
+def _heights(axes: "Axes") -> list[np.ndarray]:
+    return [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
+
+
+def thousands(value: float, position: float) -> str:
+    """Return a number of decisions in short, for an axis."""
+    return f"{value / 1000:g}k" if value else "0"

@@ -1,0 +1,140 @@
+"""How a study shows itself while it runs: a bar in a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from sellf.studies.engines.base import Job, Outcome
+from sellf.studies.spec import Study
+from sellf.text import plain
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from sellf.training.spec import RunSpec
+
+EVERY = 30.0
+"""Seconds between lines where there is no terminal."""
+
+
+@dataclass
+class Tally:
+    """How far a study is."""
+
+    wanted: dict[str, "RunSpec"] = field(default_factory=dict)
+    """The runs of the study that are known so far, by name."""
+    to_come: int = 0
+    """How many more selections will add."""
+    done: set[str] = field(default_factory=set)
+    fresh: int = 0
+    """How many were done just now."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Reasons, by the name of the run."""
+    diverged: set[str] = field(default_factory=set)
+    """Those of them that cannot be trained, however often they are tried."""
+    damaged: list[str] = field(default_factory=list)
+    """What was found damaged, and done again."""
+
+    @property
+    def total(self) -> int:
+        """How many runs there are, those to come too."""
+        return len(self.wanted) + self.to_come
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left that could be done."""
+        return len(self.done) + len(self.diverged) == self.total
+
+
+class Progress:
+    """Shows a study's progress; used as a context manager."""
+
+    def __init__(self, study: Study, shown: bool = True) -> None:
+        """Prepare to show.
+
+        Args:
+            study: what is run.
+            shown: whether to show anything.
+        """
+        self.title = study.name + (" (quick)" if study.quick else "")
+        self.shown = shown
+        self.terminal = shown and sys.stderr.isatty()
+        self.bar: Bar | None = None
+        self.task: Any = None
+        self.last = 0.0
+        self.since = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self.terminal:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            bar = self.bar = Bar(
+                TextColumn("{task.description}", style="bold", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[note]}", markup=False),
+                console=Console(stderr=True, highlight=False),
+            )
+            bar.start()
+            self.task = bar.add_task(self.title, total=None, note="")
+        return self
+
+    def update(self, tally: Tally, running: list[Job], workers: int) -> None:
+        """Show how far it is."""
+        if not self.shown:
+            return
+        left = self._left(tally)
+        failed = f", {len(tally.failed)} failed" if tally.failed else ""
+        if self.bar is not None:
+            now = ", ".join(dict.fromkeys(describe(job.run) for job in running))
+            self.bar.update(
+                self.task,
+                total=tally.total,
+                completed=len(tally.done),
+                note=f"{left}{failed} {now}",
+            )
+        elif time.monotonic() - self.last > EVERY:
+            self.last = time.monotonic()
+            count = f"{len(tally.done)} of {tally.total} runs"
+            self.message(f"{self.title}: {count}{failed}, {len(running)} running{left}")
+
+    def took(self, outcome: Outcome) -> None:
+        """Say what failed."""
+        if outcome.files is None:
+            self.message(f"failed: {describe(outcome.job.run)}: {outcome.reason}")
+
+    def message(self, text: str) -> None:
+        """Write a line."""
+        if not self.shown:
+            return
+        text = plain(text)
+        if self.bar is not None:
+            self.bar.console.print(text, markup=False)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def _left(self, tally: Tally) -> str:
+        if not tally.fresh:
+            return ""
+        each = (time.monotonic() - self.since) / tally.fresh
+        return f", about {duration(each * (tally.total - len(tally.done)))} left"
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def describe(run: "RunSpec") -> str:
+    """Return a run in a few words."""
+    return f"{run.algorithm.name} on {run.world.name}, {run.notion}, seed {run.seed}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in the words of a clock."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,94 @@
+"""What ± means in every table, figure, report and on the command line.
+
+It is half of the 95 % interval of a mean over training seeds (Student's t). One seed has none; what
+is shown then, if anything, is the standard deviation over its deployments, and it is called that.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+LEVEL = 0.95
+INTERVAL = "95 % interval over training seeds"
+DEVIATION = "standard deviation over deployments"
+
+
+class Estimate(NamedTuple):
+    """A figure of several trainings, each deployed several times."""
+
+    mean: float
+    half: float | None
+    """Half of the 95 % interval over training seeds; None with one seed."""
+    std: float
+    """Standard deviation over deployments, averaged over the seeds."""
+
+    @property
+    def spread(self) -> float:
+        """What a difference is compared with: the interval's half, or with one seed the std."""
+        return self.std if self.half is None else self.half
+
+    def text(self, digits: int) -> str:
+        """Return mean ± half of the interval, with so many decimals."""
+        half = "" if self.half is None else f" ± {self.half:,.{digits}f}"
+        return f"{self.mean:,.{digits}f}{half}"
+
+
+def estimate(by_seed: Sequence[np.ndarray]) -> Estimate:
+    """Return the mean and spreads of a figure, given for every seed by deployment."""
+    means = np.array([values.mean(dtype=float) for values in by_seed])
+    half = float(half_widths(means)) if len(means) > 1 else None
+    std = float(np.mean([values.std(dtype=float) for values in by_seed]))
+    return Estimate(float(means.mean()), half, std)
+
+
+def half_widths(values: np.ndarray) -> np.ndarray:
+    """Return half of the 95 % t interval of the mean over the first axis; NaN of fewer than two."""
+    from scipy.special import stdtrit
+
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    several = np.maximum(count, 2)
+    off = np.where(known, values - mean_over(values), 0.0)
+    error = np.sqrt((off**2).sum(axis=0) / (several - 1) / several)
+    return np.where(count > 1, stdtrit(several - 1, (1 + LEVEL) / 2) * error, np.nan)
+
+
+def mean_over(values: np.ndarray) -> np.ndarray:
+    """Return the mean over the first axis, of those that are numbers."""
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def curve(by_seed: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and spread over time of a figure, given for every seed by deployment and time.
+
+    The spread is half of the interval over seeds; of one seed, the deviation over deployments.
+    """
+    if len(by_seed) == 1:
+        mean = mean_over(by_seed[0])
+        return mean, np.sqrt(mean_over((by_seed[0] - mean) ** 2))
+    means = np.stack([mean_over(values) for values in by_seed])
+    return mean_over(means), half_widths(means)
+
+
+def spread_name(seeds: Iterable[int]) -> str:
+    """Return what bands and bars are, by how many seeds each has."""
+    single = {number == 1 for number in seeds}
+    if single == {True}:
+        return DEVIATION
+    return f"{INTERVAL}; with one seed, {DEVIATION}" if True in single else INTERVAL
+
+
+def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
+    """Return which points no other one beats: a smaller disparity, or a larger reward.
+
+    In order of the disparity; of points that are the same the first counts.
+    """
+    front: list[int] = []
+    for i in sorted(range(len(gaps)), key=lambda i: (gaps[i], -rewards[i])):
+        if not front or rewards[i] > rewards[front[-1]]:
+            front.append(i)
+    return front

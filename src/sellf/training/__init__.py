@@ -1,0 +1,1 @@
+"""Training: the loop, its folder and progress, logs, the agent, and its evaluation."""

@@ -1,0 +1,201 @@
+"""A trained agent: what decides, what predicts labels, and the world it was made for."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from sellf import files
+from sellf.algorithms import networks
+from sellf.algorithms.algorithm import Algorithm
+from sellf.compiling import compiled
+from sellf.envs.world import SMALL, World, observe
+from sellf.errors import InputError
+from sellf.fairness import Notion
+from sellf.training import metrics
+from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
+
+
+@dataclass(frozen=True)
+class Agent:
+    """A policy for a world, with its label predictor if it has one."""
+
+    spec: RunSpec
+    """What it was trained for, and how."""
+    parameters: Float[Array, " size"]
+    """Of all its networks, flat."""
+    predictor: Float[Array, " size"] | None = None
+    """Parameters of the label predictor."""
+    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    """The metrics of each iteration of its training."""
+
+    @property
+    def world(self) -> World:
+        """The world that it was trained in."""
+        return self.spec.world.make()
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm."""
+        return self.spec.algorithm.name
+
+    @property
+    def notion(self) -> Notion:
+        """What its disparity is measured by."""
+        return self.spec.notion
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The algorithm's settings, as plain values."""
+        return self.spec.hyperparameters
+
+    @property
+    def seed(self) -> int:
+        """Of its training."""
+        return self.spec.seed
+
+    @property
+    def statement(self) -> str | None:
+        """What its training says of the constraint it was under; None if it was under none."""
+        if not self.history:
+            return None
+        return self.spec.algorithm.statement(self.notion, self.spec.config, self.history)
+
+    def plot(self) -> Any:
+        """Draw how the training went: reward, disparity, acceptance and what it cost."""
+        from sellf.training.plots import draw
+
+        return draw(self.spec, self.history)
+
+    def probability(self, features: Any, group: Any) -> np.ndarray:
+        """Return the chance of acceptance of people.
+
+        Args:
+            features: one row per person, in the order of `world.columns` without the group's.
+            group: the name of each person's group.
+        """
+        x = self._inputs(features, group)
+        stacks = self.spec.algorithm.stacks(len(self.world.groups))
+        chance = np.asarray(jax.nn.sigmoid(networks.run(stacks, self.parameters, x)[0]))
+        return np.where(chance < self.spec.algorithm.reject_below, 0.0, chance)
+
+    def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
+        """Return decisions about people, 1 to accept, drawn with the policy's probabilities.
+
+        Args:
+            features: as for `probability`.
+            group: as for `probability`.
+            seed: the same seed draws the same decisions; by default they differ every time.
+        """
+        chance = self.probability(features, group)
+        return (np.random.default_rng(seed).random(chance.shape) < chance).astype(int)
+
+    def predict_label(self, features: Any, group: Any) -> np.ndarray:
+        """Return the predicted chance of a good label; arguments as for `probability`."""
+        if self.predictor is None or self.spec.algorithm.predictor is None:
+            raise InputError(
+                f"{self.algorithm} has no label predictor: train sellf, sellf-semi or sellf-relu."
+            )
+        x = self._inputs(features, group)
+        outputs = networks.run((self.spec.algorithm.predictor,), jnp.asarray(self.predictor), x)
+        return np.asarray(jax.nn.sigmoid(outputs[0]))
+
+    def by_profile(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the chance of acceptance and the predicted chance of a good label, by profile.
+
+        Without a predictor the latter is 0 everywhere, as in a decision window.
+        """
+        run, world = _tables(self.spec.algorithm), self.world
+        # Piece by piece: a large world does not fit through a network at once. The last piece is
+        # filled up, so that one program does for all.
+        piece = min(world.profiles, SMALL)
+        profiles = jnp.arange(-(-world.profiles // piece) * piece) % world.profiles
+        pieces = [
+            run(world, self.parameters, self.predictor, profiles[start : start + piece])
+            for start in range(0, len(profiles), piece)
+        ]
+        accept, predict = (
+            np.concatenate(part)[: world.profiles] for part in zip(*pieces, strict=True)
+        )
+        return accept, predict
+
+    def _inputs(self, features: Any, group: Any) -> Array:
+        groups = self.world.groups
+        numbers = np.asarray(features, np.float32)
+        wide = self.world.inputs - len(groups)
+        if numbers.ndim != 2 or numbers.shape[1] != wide:
+            raise InputError(
+                f"features has shape {numbers.shape}: give one row per person with the {wide} "
+                f"inputs {', '.join(self.world.columns[:3])}, ... (see world.columns)."
+            )
+        names = [str(name) for name in np.atleast_1d(np.asarray(group))]
+        strange = [name for name in names if name not in groups]
+        if strange:
+            raise InputError(f"group is {strange[0]!r}: it is one of {', '.join(groups)}.")
+        if len(names) != len(numbers):
+            raise InputError(f"features has {len(numbers)} rows, group has {len(names)}.")
+        member = np.array([groups.index(name) for name in names])
+        return jnp.asarray(np.hstack([numbers, np.eye(len(groups), dtype=np.float32)[member]]))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the agent to a folder, whole or not at all; `sellf.load` reads it."""
+        config = files.sealed_json({"format": FORMAT, **self.spec.to_config()})
+        return files.write_folder(Path(path), {"config.json": config, **self.tensors()})
+
+    def tensors(self) -> dict[str, bytes]:
+        """Return the parameters, and a world that no name can make again, as files."""
+        arrays = {"parameters": np.asarray(self.parameters)}
+        if self.predictor is not None:
+            arrays["predictor"] = np.asarray(self.predictor)
+        return {"agent.safetensors": files.tensors_to_bytes(arrays), **self.spec.world_files()}
+
+
+def load(path: str | Path) -> Agent:
+    """Read an agent that `Agent.save` or `sellf train --out` wrote; nothing in it can run code."""
+    path = Path(path)
+    config = files.read_json(path / "config.json", FORMAT, NEEDED)
+    if not (path / "agent.safetensors").is_file():
+        raise InputError(
+            f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."
+        )
+    arrays = files.read_tensors(path / "agent.safetensors", finite=True)
+    spec = from_folder(path, config)
+    world, algorithm = spec.world.make(), spec.algorithm
+    expected = {"parameters": algorithm.stacks(len(world.groups))}
+    if algorithm.predictor is not None:
+        expected["predictor"] = (algorithm.predictor,)
+    for name, stacks in expected.items():
+        size = networks.size(stacks, world.inputs)
+        found = arrays.get(name, np.empty(0))
+        if found.shape != (size,) or found.dtype != np.float32:
+            raise InputError(
+                f"{path}: agent.safetensors does not fit {algorithm.name} on {world.name}: "
+                f"expected {size:,} {name}. It may be damaged."
+            )
+    predictor = arrays.get("predictor")
+    return Agent(
+        spec,
+        jnp.asarray(arrays["parameters"]),
+        None if predictor is None else jnp.asarray(predictor),
+        metrics.read(path / "metrics.jsonl"),
+    )
+
+
+@lru_cache(maxsize=64)
+def _tables(algorithm: Algorithm) -> Any:
+    """Return a compiled function: what an agent of this algorithm makes of some profiles."""
+
+    def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
+        x = observe(world, profile)
+        outputs = networks.run(algorithm.stacks(len(world.groups)), parameters, x)
+        accept = networks.acceptance(lambda _: outputs, algorithm.reject_below)(profile)
+        if predictor is None or algorithm.predictor is None:
+            return accept, jnp.zeros(profile.shape)
+        return accept, jax.nn.sigmoid(networks.run((algorithm.predictor,), predictor, x)[0])
+
+    return compiled(run)

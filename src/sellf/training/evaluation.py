@@ -1,0 +1,284 @@
+"""Deployments of a trained agent, and what they show over time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Key
+
+from sellf.algorithms.seen import disparities
+from sellf.compiling import compiled, use_cache
+from sellf.envs import world as worlds
+from sellf.envs.rollout import renewed, replay
+from sellf.envs.world import Chances, World
+from sellf.errors import InputError
+from sellf.fairness import VIEWS, Notion, spread, utility
+from sellf.fairness.checks import seed as check_seed
+from sellf.fairness.checks import whole
+from sellf.fairness.tables import Table
+from sellf.training.agent import Agent
+
+MOST_DEPLOYMENTS = 100_000
+PURPOSE = 1
+"""Folded into the seed: deployments must not draw what a training drew."""
+POINTS = 50
+"""At how many moments of a deployment figures are kept."""
+
+
+@dataclass(frozen=True)
+class Evaluation(Table):
+    """What deployments of a policy came to; arrays have one entry per deployment first."""
+
+    notion: Notion
+    groups: tuple[str, ...]
+    rewards: np.ndarray
+    """(deployments,), the resource at the end."""
+    disparities: dict[str, np.ndarray]
+    """By view, and "exact": (deployments,), |Delta_t| averaged over time."""
+    acceptances: np.ndarray
+    """(deployments, groups), the share accepted."""
+    by_time: dict[str, np.ndarray]
+    """"time" (points,); the rest (deployments, points) or (deployments, points, groups): "reward",
+    "disparity", "disparity_imputed", "disparity_accepted", "disparity_exact", "acceptance" (the
+    chance of a member of the population as it is then) and "qualification"."""
+
+    @property
+    def deployments(self) -> int:
+        """How many there were."""
+        return len(self.rewards)
+
+    @property
+    def disparity(self) -> float:
+        """Mean true disparity: averaged over time, then over deployments."""
+        return float(self.disparities["true"].mean())
+
+    @property
+    def reward(self) -> float:
+        """Mean resource at the end."""
+        return float(self.rewards.mean())
+
+    @property
+    def imputes(self) -> bool:
+        """Whether labels were predicted: without that, the imputed disparity is NaN everywhere."""
+        return not np.isnan(self.disparities["imputed"]).any()
+
+    def without_imputed(self) -> "Evaluation":
+        """Return the same of an agent that predicts no labels: no disparity is imputed."""
+        unknown = np.full_like(self.disparities["imputed"], np.nan)
+        by_time = self.by_time["disparity_imputed"]
+        return replace(
+            self,
+            disparities=self.disparities | {"imputed": unknown},
+            by_time=self.by_time | {"disparity_imputed": np.full_like(by_time, np.nan)},
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as one plain object; None where there is none."""
+        imputed = float(self.disparities["imputed"].mean()) if self.imputes else None
+        return {
+            "disparity": self.disparity,
+            "disparity_std": float(self.disparities["true"].std()),
+            "disparity_imputed": imputed,
+            "disparity_accepted": float(self.disparities["accepted"].mean()),
+            "disparity_exact": float(self.disparities["exact"].mean()),
+            "reward": self.reward,
+            "reward_std": float(self.rewards.std()),
+            "acceptance": dict(
+                zip(self.groups, self.acceptances.mean(axis=0).tolist(), strict=True)
+            ),
+            "notion": self.notion,
+            "deployments": self.deployments,
+        }
+
+    def _title(self) -> str:
+        return (
+            f"{self.deployments} deployments: reward {self.reward:,.1f}, true {self.notion} "
+            f"disparity {self.disparity:.3f}"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {
+            "deployment": list(range(self.deployments)),
+            "reward": self.rewards.tolist(),
+            **{f"disparity_{name}": v.tolist() for name, v in self.disparities.items()},
+            **{
+                f"acceptance_{group}": self.acceptances[:, i].tolist()
+                for i, group in enumerate(self.groups)
+            },
+        }
+
+    def plot(self) -> Any:
+        """Draw reward and disparity over time, with a band over the deployments."""
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise ImportError(
+                "plot needs matplotlib: type `pip install 'sellf[report]'`."
+            ) from None
+        figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+        time = self.by_time["time"]
+        lines = {
+            "reward": [("reward", "resource", "#0072B2", "-")],
+            "disparity": [
+                ("disparity", "true", "#D55E00", "-"),
+                ("disparity_exact", "true, exact", "#000000", ":"),
+                *([("disparity_imputed", "imputed", "#009E73", "--")] if self.imputes else []),
+                ("disparity_accepted", "accepted only", "#999999", "-."),
+            ],
+        }
+        for axis, (title, entries) in zip(axes, lines.items(), strict=True):
+            for key, label, colour, style in entries:
+                values = self.by_time[key]
+                mean, deviation = values.mean(axis=0), values.std(axis=0)
+                axis.plot(time, mean, style, color=colour, label=label)
+                axis.fill_between(
+                    time, mean - deviation, mean + deviation, color=colour, alpha=0.15, lw=0
+                )
+            axis.set(xlabel="decisions (band: standard deviation over deployments)", title=title)
+            axis.legend(frameon=False, fontsize=8)
+        axes[1].set_ylim(bottom=0)
+        return figure
+
+
+def evaluate(agent: Agent, deployments: int = 10, seed: int = 0) -> Evaluation:
+    """Deploy a trained agent to new populations and measure it over time.
+
+    Args:
+        agent: from `sellf.train` or `sellf.load`.
+        deployments: how many new populations.
+        seed: of the deployments; the training's seed plays no part in them.
+    """
+    return evaluate_all([agent], deployments, seed)[0]
+
+
+def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) -> list[Evaluation]:
+    """Deploy many agents as `evaluate` does each; one program serves all of a world and notion.
+
+    Args:
+        agents: of any algorithms, worlds and notions.
+        deployments: how many new populations, the same for all agents.
+        seed: of the deployments.
+    """
+    deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
+    keys = deployment_keys(check_seed("seed", seed), deployments)
+    use_cache()
+    results = []
+    for agent in agents:
+        _check(agent)
+        accept, predict = agent.by_profile()
+        run = program(agent.notion)
+        each = [run(agent.world, accept, predict, key) for key in keys]
+        raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
+        results.append(_summarise(agent, raw))
+    return results
+
+
+def deployment_keys(seed: int, deployments: int) -> Key[Array, " deployments"]:
+    """Return the keys of deployments: none is a key of the training with the same seed."""
+    return jax.random.split(jax.random.fold_in(jax.random.key(seed), PURPOSE), deployments)
+
+
+def _check(agent: Agent) -> None:
+    """Refuse parameters that are not numbers: whatever they decide, it would look fair."""
+    parts = {"parameters": agent.parameters, "predictor": agent.predictor}
+    bad = [name for name, v in parts.items() if v is not None and not np.isfinite(v).all()]
+    if bad:
+        raise InputError(
+            f"{' and '.join(bad)} of the agent holds what is not a number: train anew."
+        )
+
+
+@lru_cache(maxsize=8)
+def program(notion: Notion) -> Any:
+    """Return one compiled deployment of any policy and predictor, which are given as tables.
+
+    A program for each algorithm, or each number of deployments, would have to be compiled for each.
+    """
+
+    def run(world: World, accept: Array, predict: Array, key: Array) -> dict[str, Array]:
+        return deploy(world, notion, lambda x: accept[x], lambda x: predict[x], key)
+
+    return compiled(run)
+
+
+def deploy(
+    world: World, notion: Notion, accept: Chances, predict: Chances | None, key: Key[Array, ""]
+) -> dict[str, Array]:
+    """Follow one policy through one episode of a new population."""
+    length = -(-world.horizon // POINTS)
+    key_start, key_window, key_steps = jax.random.split(key, 3)
+    state = worlds.reset(world, key_start)
+    state = state._replace(window=worlds.refill(world, key_window, state.profile, accept, predict))
+
+    def part(carry: tuple[Any, Array, Array], key: Array) -> tuple[Any, dict[str, Array]]:
+        state, going, odds = carry
+        key_chance, key_luck = jax.random.split(key)
+        chance = worlds.draws(world, key_chance, (length,))
+        luck = jax.random.uniform(key_luck, (length,))
+        people, window = jax.tree.map(lambda leaf: leaf[None], (state.profile, state.window))
+        after, steps = replay(world, state, people, window, chance, luck, accept, notion, predict)
+        over = (steps.terminated | steps.truncated).astype(jnp.int32)
+        # A step counts up to and with the one that ends the episode.
+        counts = going & (jnp.cumsum(over) - over == 0)
+        group = world.group[steps.profile][:, None] == jnp.arange(len(world.groups))[None, :]
+        group = group & counts[:, None]
+        odds = renewed(world, accept, after.profile, odds, after.profile != state.profile)
+        counts_now = worlds.exact_counts(world, after.profile, lambda _: odds)
+        result = {
+            "counts": counts,
+            "reward": jnp.where(counts, steps.reward, 0.0),
+            **{f"gap_{view}": disparities(steps.histogram, notion, view) for view in VIEWS},
+            "people": jnp.sum(group, axis=0),
+            "accepted": jnp.sum(group & steps.outcome.action[:, None], axis=0),
+            "exact": spread(utility(notion, counts_now)),
+            "acceptance": utility("demographic", counts_now),
+            "qualification": utility("qualification", counts_now),
+            "going": going,
+        }
+        return (after, going & (jnp.sum(over) == 0), odds), result
+
+    begin = (state, jnp.asarray(True), accept(state.profile))
+    return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
+
+
+def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
+    """Average what was recorded; steps after an episode's end do not count."""
+    world = agent.world
+    counts = raw["counts"]
+    steps = counts.sum(axis=(1, 2))
+    going = raw["going"]
+
+    def over_time(values: np.ndarray) -> np.ndarray:
+        return np.where(counts, values, 0).sum(axis=(1, 2)) / steps
+
+    def at_points(values: np.ndarray) -> np.ndarray:
+        each = np.where(counts, values, 0).sum(axis=2) / np.maximum(counts.sum(axis=2), 1)
+        return np.where(counts.any(axis=2), each, np.nan)
+
+    exact = np.where(np.isnan(raw["exact"]), 0.0, raw["exact"])
+    total = world.start + raw["reward"].sum(axis=2).cumsum(axis=1)
+    length = counts.shape[2]
+    time = np.minimum(np.arange(1, POINTS + 1) * length, world.horizon)
+    views = {view: over_time(raw[f"gap_{view}"]) for view in VIEWS}
+    found = Evaluation(
+        notion=agent.notion,
+        groups=world.groups,
+        rewards=total[:, -1],
+        disparities=views | {"exact": (exact * going).sum(axis=1) / going.sum(axis=1)},
+        acceptances=raw["accepted"].sum(axis=1) / np.maximum(raw["people"].sum(axis=1), 1),
+        by_time={
+            "time": time,
+            "reward": total,
+            "disparity": at_points(raw["gap_true"]),
+            "disparity_imputed": at_points(raw["gap_imputed"]),
+            "disparity_accepted": at_points(raw["gap_accepted"]),
+            "disparity_exact": exact,
+            "acceptance": raw["acceptance"],
+            "qualification": raw["qualification"],
+        },
+    )
+    return found if agent.spec.has_predictor else found.without_imputed()

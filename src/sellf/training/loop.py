@@ -1,0 +1,294 @@
+"""Training: the Python loop around compiled iterations, its progress, its files and its end."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, nullcontext
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sellf import interrupts
+from sellf.algorithms import trainer
+from sellf.algorithms.algorithm import Algorithm, Task
+from sellf.algorithms.config import PPO
+from sellf.algorithms.trainer import TrainState
+from sellf.compiling import compiled, use_cache
+from sellf.envs.world import World
+from sellf.errors import InputError
+from sellf.fairness import Notion
+from sellf.interrupts import DeferredInterrupt
+from sellf.training import loggers, run_folder
+from sellf.training.agent import Agent
+from sellf.training.loggers import Choice, Log
+from sellf.training.progress import Progress
+from sellf.training.run_folder import Run
+from sellf.training.spec import RunSpec, resolve
+
+STEPS = 500_000
+
+
+class DivergedError(InputError):
+    """A loss became NaN; the message says which and where the last good checkpoint is."""
+
+
+def train(
+    world: World | str = "lending",
+    algorithm: str = "sellf-direct",
+    *,
+    notion: Notion = "opportunity",
+    steps: int = STEPS,
+    seed: int = 0,
+    seeds: Iterable[int] | None = None,
+    configs: Iterable[Mapping[str, Any]] | None = None,
+    world_settings: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    progress: bool = True,
+    log: Choice | Iterable[Choice] | None = None,
+    **settings: Any,
+) -> Any:
+    """Train an agent; or many, side by side in one program.
+
+    Args:
+        world: a world, or the name of one.
+        algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
+            "pocar-oracle", "elbert" or "focops".
+        notion: "opportunity", "accuracy" or "qualification".
+        steps: how many decisions to learn from, rounded up to whole rollouts.
+        seed: the same seed gives the same agent, bit for bit, on the same machine.
+        seeds: several, to train with each of them.
+        configs: several settings, to train with each of them (and each seed). Numbers may differ
+            between them; whatever shapes the program (whole numbers, words) must be the same.
+        world_settings: of the world, as in `sellf.make_world`.
+        out: a folder for the run: configuration, metrics, checkpoints, the agent. One run only.
+        progress: whether to show how it goes.
+        log: "tensorboard", "wandb" or "mlflow", a function `log(iteration, row)`, or a list of
+            these. Files go into `out`, or into a new folder under runs/.
+        settings: of the algorithm, for example `beta_disparity=5`.
+
+    Returns:
+        The agent; a list of them, configs by seeds, if `seeds` or `configs` are given.
+    """
+    logs = loggers.chosen(log)
+    listed = _several("configs", configs) if configs is not None else [{}]
+    chosen = _several("seeds", seeds) if seeds is not None else [seed]
+    make = partial(
+        resolve, world, algorithm, notion, steps=steps, world_settings=world_settings or {}
+    )
+    specs = [make(seed=s, settings=settings | dict(c)) for c in listed for s in chosen]
+    if out is not None and len(specs) > 1:
+        raise InputError(
+            "out is one run's folder: train one configuration with one seed, or save each agent."
+        )
+    if len(specs) == 1:
+        run = run_folder.create(Path(out), specs[0], logs) if out is not None else None
+        agent = _run(specs[0], run, progress, logs)
+        return [agent] if seeds is not None or configs is not None else agent
+    return train_batch(specs, progress, logs)
+
+
+def _several(name: str, given: Any) -> list[Any]:
+    """Return what was given as a list; one that is not, or is empty, is refused."""
+    example = {"seeds": "seeds=range(3)", "configs": "configs=[{'omega': 0.05}, {'omega': 0.1}]"}
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InputError(f"{name} is {given!r}: give a list, for example {example[name]}.")
+    listed = list(given)
+    if not listed:
+        raise InputError(f"{name} is empty: give at least one, for example {example[name]}.")
+    return listed
+
+
+def resume(
+    folder: str | Path, progress: bool = True, log: Choice | Iterable[Choice] | None = None
+) -> Agent:
+    """Go on with a run that was stopped; it ends as if it never had been.
+
+    Args:
+        folder: of the run.
+        progress: whether to show how it goes.
+        log: as for `train`; by default where the run was logged before.
+    """
+    run = run_folder.open_run(Path(folder))
+    return _run(run.spec, run, progress, loggers.chosen(run.logs if log is None else log))
+
+
+def train_spec(spec: RunSpec) -> Agent:
+    """Train one run without showing or keeping anything of it."""
+    return _run(spec, None, progress=False)
+
+
+def prepare(spec: RunSpec) -> None:
+    """Compile the program of a run, and do an iteration with it."""
+    use_cache()
+    task, config = _inputs(spec)
+    init, iterate = program(spec.algorithm, batched=False)
+    jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(spec.seed))))
+
+
+def _inputs(spec: RunSpec) -> tuple[Task, PPO]:
+    """Return what the compiled program of a run is called with."""
+    config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), spec.config)
+    return Task(spec.world.make(), spec.notion, spec.iterations), config
+
+
+def train_batch(
+    specs: list[RunSpec], progress: bool = True, logs: tuple[Choice, ...] = ()
+) -> list[Agent]:
+    """Train many runs of one program side by side."""
+    first = specs[0]
+    _check_same_program(specs)
+    use_cache()
+    config = jax.tree.map(
+        lambda *leaves: jnp.asarray(leaves, jnp.float32), *(spec.config for spec in specs)
+    )
+    keys = jnp.stack([jax.random.key(spec.seed) for spec in specs])
+    history: list[list[dict[str, Any]]] = [[] for _ in specs]
+    with Progress(first, progress, runs=len(specs)) as bar, ExitStack() as stack:
+        task, _ = _inputs(first)
+        init, iterate = program(first.algorithm, batched=True)
+        state = init(task, config, keys)
+        opened = [stack.enter_context(log) for log in _batch_logs(specs, logs, progress)]
+        for i in range(first.iterations):
+            state, metrics = iterate(task, config, state)
+            rows = _unbatch(metrics, len(specs))
+            for j, row in enumerate(rows):
+                _check(row, i, None)
+                history[j].append({"iteration": i, **row})
+                opened[j].log(i, history[j][-1])
+            bar.update(i, rows)
+    return [
+        _agent(spec, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
+        for j, spec in enumerate(specs)
+    ]
+
+
+@lru_cache(maxsize=64)
+def program(hooks: Algorithm, batched: bool) -> tuple[Any, Any]:
+    """Return an algorithm's compiled `init` and `iterate`; the same ones when asked again."""
+    init, iterate = partial(trainer.init, hooks), partial(trainer.iterate, hooks)
+    if batched:
+        init, iterate = (jax.vmap(f, in_axes=(None, 0, 0)) for f in (init, iterate))
+    return compiled(init), compiled(iterate, donate_argnums=2)
+
+
+def _check_same_program(specs: list[RunSpec]) -> None:
+    """Refuse runs that one compiled program cannot train together."""
+    shapes = {str(jax.tree.structure(spec.config)) for spec in specs}
+    if len(shapes) > 1:
+        settings = [spec.hyperparameters for spec in specs]
+        fixed = [name for name, value in settings[0].items() if not isinstance(value, float)]
+        differ = [name for name in fixed if len({str(own[name]) for own in settings}) > 1]
+        raise InputError(
+            f"configs differ in {', '.join(differ)}, which shapes the program: train those apart."
+        )
+
+
+def _run(spec: RunSpec, run: Run | None, progress: bool, logs: tuple[Choice, ...] = ()) -> Agent:
+    """Train one run, from its last checkpoint if it has one."""
+    with run.alone() if run is not None else nullcontext(), DeferredInterrupt() as interrupt:
+        return _train(spec, run, progress, logs, interrupt)
+
+
+def _train(
+    spec: RunSpec,
+    run: Run | None,
+    progress: bool,
+    logs: tuple[Choice, ...],
+    interrupt: DeferredInterrupt,
+) -> Agent:
+    use_cache()
+    with Progress(spec, progress) as bar:
+        task, config = _inputs(spec)
+        init, iterate = program(spec.algorithm, batched=False)
+        with interrupts.nothing_to_lose():
+            state = init(task, config, jax.random.key(spec.seed))
+        history: list[dict[str, Any]] = []
+        if run is not None:
+            state, history = run.restore(state)
+        done = len(history)
+        bar.begin(done)
+        folder = run.folder if run is not None else run_folder.free(Path("runs"), title(spec))
+        with Log(spec, logs, folder, history=history, kept=run is not None, shown=progress) as log:
+            for i in range(done, spec.iterations):
+                # The first compiles the program, which takes a while.
+                with interrupts.nothing_to_lose() if i == done else nullcontext():
+                    state, metrics = iterate(task, config, state)
+                    row = _plain(metrics)
+                _check(row, i, run)
+                history.append({"iteration": i, **row})
+                bar.update(i, [row])
+                last = i == spec.iterations - 1
+                _record(log, run, i, history[-1], state, last=last)
+                if interrupt.requested:
+                    if run is None:
+                        raise KeyboardInterrupt
+                    run.save(state)
+                    raise KeyboardInterrupt(
+                        f"stopped and saved: type `sellf train --resume {run.folder}`."
+                    )
+            agent = _agent(spec, state, history)
+            # Before logs are closed: sending the rest of them may take a while, or never end.
+            if run is not None:
+                run.finish(agent)
+    return agent
+
+
+def _record(
+    log: Log, run: Run | None, iteration: int, row: dict[str, Any], state: TrainState, *, last: bool
+) -> None:
+    """Hand an iteration's figures to its logs and to the run's folder, which gets them anyway."""
+    try:
+        log.log(iteration, row)
+    except BaseException:
+        last = True
+        raise
+    finally:
+        if run is not None:
+            run.record(iteration, row, state, last=last)
+
+
+def title(spec: RunSpec) -> str:
+    """Return what a run is called that was given no name."""
+    return loggers.file_name(f"{spec.world.name}-{spec.algorithm.name}-{spec.notion}-{spec.seed}")
+
+
+def _batch_logs(specs: list[RunSpec], logs: tuple[Choice, ...], shown: bool) -> list[Log]:
+    """Return a log for each of the runs that are trained together."""
+    folder = run_folder.free(Path("runs"), title(specs[0]).rpartition("-")[0])
+    return [
+        Log(spec, logs, folder / name, shown=shown, batch=folder.name, index=index)
+        for index, (spec, name) in enumerate(zip(specs, loggers.titles(specs), strict=True))
+    ]
+
+
+def _agent(spec: RunSpec, state: TrainState, history: list[dict[str, Any]]) -> Agent:
+    predictor = state.extra["predictor"].parameters if spec.has_predictor else None
+    return Agent(spec, state.learner.parameters, predictor, history)
+
+
+def _check(row: dict[str, Any], iteration: int, run: Run | None) -> None:
+    """Stop at the first number that is none."""
+    bad = [name for name, value in row.items() if not np.all(np.isfinite(value))]
+    if bad:
+        kept = ""
+        if run is not None:
+            kept = (
+                f" The last good checkpoint is in {run.folder}."
+                if run.checkpoint.is_file()
+                else f" There is no checkpoint yet: {run.folder} can be removed."
+            )
+        raise DivergedError(
+            f"{', '.join(bad)} is not a number in iteration {iteration}: the learning rate or a "
+            f"weight is probably too large.{kept}"
+        )
+
+
+def _plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: np.asarray(value).tolist() for name, value in metrics.items()}
+
+
+def _unbatch(metrics: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
+    arrays = {name: np.asarray(value) for name, value in metrics.items()}
+    return [{name: value[j].tolist() for name, value in arrays.items()} for j in range(number)]

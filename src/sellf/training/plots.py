@@ -1,0 +1,51 @@
+"""How a training went, as a picture."""
+
+from typing import Any
+
+import numpy as np
+
+from sellf.training.spec import RunSpec
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+STYLES = ("-", "--", "-.", ":")
+
+
+def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
+    """Return a figure of the training's metrics, over decisions learned from."""
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib.ticker import EngFormatter, MaxNLocator
+    except ImportError:
+        raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
+    rows = [row for row in history if "acceptance" in row]
+    if not rows:
+        raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
+    column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}
+    decisions = (column["iteration"] + 1) * spec.config.rollout
+    # As a constraint is on it, or as the window shows it.
+    imputed = column.get("gap", column["disparity_imputed"])
+    panels: dict[str, dict[str, np.ndarray]] = {
+        "reward of a rollout": {"": column["reward"]},
+        "disparity": {
+            "true": column["disparity_true"],
+            **({"imputed": imputed} if spec.has_predictor else {}),
+            "accepted only": column["disparity_accepted"],
+            **({"asked for": column["target"]} if "target" in column else {}),
+        },
+        "share accepted": dict(zip(spec.world.make().groups, column["acceptance"].T, strict=True)),
+    }
+    if "multiplier" in column:
+        panels["lambda"] = {"lambda": column["multiplier"], "its step": column["dual_step"]}
+    figure, axes = plt.subplots(
+        1, len(panels), figsize=(3.6 * len(panels), 3.2), layout="constrained"
+    )
+    for axis, (title, lines) in zip(axes, panels.items(), strict=True):
+        for i, (label, values) in enumerate(lines.items()):
+            style = STYLES[i % len(STYLES)]
+            axis.plot(decisions, values, style, color=COLOURS[i % len(COLOURS)], label=label, lw=1)
+        axis.set(title=title, xlabel="decisions learned from")
+        axis.xaxis.set_major_locator(MaxNLocator(4))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        if len(lines) > 1:
+            axis.legend(frameon=False, fontsize=8)
+    return figure

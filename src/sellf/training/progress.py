@@ -1,0 +1,90 @@
+"""How a training shows itself: a bar in a terminal, a line now and then elsewhere."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sellf.text import plain
+from sellf.training.spec import RunSpec
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+LINES = 10
+"""How many lines a training writes where there is no terminal."""
+
+
+class Progress:
+    """Shows iterations as they come; used as a context manager."""
+
+    def __init__(self, spec: RunSpec, shown: bool, runs: int = 1) -> None:
+        """Prepare to show a training.
+
+        Args:
+            spec: what is trained.
+            shown: whether to show anything.
+            runs: how many are trained side by side.
+        """
+        self.spec, self.shown, self.runs = spec, shown, runs
+        self.total = spec.iterations
+        self.terminal = shown and sys.stderr.isatty()
+        self.bar: Bar | None = None
+        self.task: Any = None
+        self.since = time.monotonic()
+
+    def __enter__(self) -> Self:
+        side = f" x {self.runs}" if self.runs > 1 else ""
+        self.title = plain(f"{self.spec.algorithm.name}{side} on {self.spec.world.name}")
+        if self.terminal:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self.bar = Progress(
+                TextColumn("{task.description}", style="bold", markup=False),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[figures]}", markup=False),
+                console=Console(stderr=True),
+            )
+            self.bar.start()
+            self.task = self.bar.add_task(self.title, total=self.total, figures="compiling")
+        elif self.shown:
+            self.message(f"{self.title}: {self.total} iterations, compiling")
+        return self
+
+    def begin(self, done: int) -> None:
+        """Go on from iterations that are done already."""
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done)
+
+    def update(self, iteration: int, rows: list[dict[str, Any]]) -> None:
+        """Show an iteration's figures, of one run or the mean of several."""
+        if not self.shown:
+            return
+        figures = self._figures(rows)
+        if self.bar is not None:
+            self.bar.update(self.task, completed=iteration + 1, figures=figures)
+        elif (iteration + 1) * LINES // self.total > iteration * LINES // self.total:
+            seconds = time.monotonic() - self.since
+            share = (iteration + 1) / self.total
+            self.message(f"{self.title}: {share:4.0%}, {seconds:.0f} s, {figures}")
+
+    def message(self, text: str) -> None:
+        """Write a line."""
+        if self.shown:
+            print(plain(text), file=sys.stderr, flush=True)
+
+    def _figures(self, rows: list[dict[str, Any]]) -> str:
+        accepted = np.mean([row["acceptance"] for row in rows], axis=0)
+        groups = self.spec.world.make().groups
+        shares = ", ".join(f"{g} {a:.0%}" for g, a in zip(groups, accepted, strict=True))
+        gap = np.mean([row["disparity_true"] for row in rows])
+        reward = np.mean([row["reward"] for row in rows])
+        return f"disparity {gap:.3f}, reward {reward:+.0f} a rollout, accepted {plain(shares)}"
+
+    def __exit__(self, *error: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
