@@ -56,6 +56,8 @@ def _training(name: str, algorithm: str, settings: dict[str, Any], world: str, n
 
 def trained(algorithm: str, settings: dict[str, Any], world: str, notion: Any) -> dict[str, Any]:
     """Train one agent for a few iterations; return what identifies its parameters."""
+    import jax
+
     import sellf
 
     steps = 2048 * ITERATIONS
@@ -63,6 +65,8 @@ def trained(algorithm: str, settings: dict[str, Any], world: str, notion: Any) -
         world, algorithm, notion=notion, steps=steps, seed=1, progress=False, **settings
     )
     parts = {"parameters": agent.parameters, "predictor": agent.predictor}
+    # A hundred programs side by side would be more than the system maps into memory.
+    jax.clear_caches()
     return {name: signature(part) for name, part in parts.items() if part is not None}
 
 
@@ -169,7 +173,7 @@ def main() -> int:
         path = folder / f"{part}.json"
         known = json.loads(path.read_text()) if path.exists() else {}
         for name, numbers in cases([part]):
-            if options.only not in name:
+            if options.only not in name or (options.record and name in known):
                 continue
             started = time.monotonic()
             new = json.loads(json.dumps(numbers()))

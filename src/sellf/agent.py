@@ -18,8 +18,7 @@ from sellf.envs import saving
 from sellf.envs.world import SMALL, Chances, World
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion
-from sellf.fairness.checks import one_of
+from sellf.fairness import Notion, define
 
 FORMAT = 1
 """Of saved agents and runs; one more whenever older ones can no longer be read."""
@@ -177,7 +176,10 @@ def load(path: str | Path) -> Agent:
         raise InputError(
             f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."
         )
-    one_of(f"{path}: notion", config["notion"], NOTIONS)
+    try:
+        define(config["notion"])
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     arrays = files.read_tensors(path / "agent.safetensors", finite=True)
     world = load_world(path, config)
     hooks, _ = catalogue.resolve(config["algorithm"], config["config"])

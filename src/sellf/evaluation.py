@@ -17,7 +17,7 @@ from sellf.envs import world as worlds
 from sellf.envs.rollout import renewed, replay
 from sellf.envs.world import Chances, World
 from sellf.errors import InputError
-from sellf.fairness import VIEWS, Notion, spread, utility
+from sellf.fairness import VIEWS, Notion, gap, utility
 from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
@@ -239,7 +239,7 @@ def deploy(
             **{f"gap_{view}": disparities(steps.histogram, notion, view) for view in VIEWS},
             "people": jnp.sum(group, axis=0),
             "accepted": jnp.sum(group & steps.outcome.action[:, None], axis=0),
-            "exact": spread(utility(notion, counts_now)),
+            "exact": gap(notion, counts_now),
             "acceptance": utility("demographic", counts_now),
             "qualification": utility("qualification", counts_now),
             "going": going,

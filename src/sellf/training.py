@@ -21,8 +21,8 @@ from sellf.compiling import compiled, use_cache
 from sellf.envs import saving
 from sellf.envs.world import World
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion
-from sellf.fairness.checks import number, one_of, whole
+from sellf.fairness import NOTIONS, Notion, define
+from sellf.fairness.checks import number, whole
 from sellf.fairness.checks import seed as check_seed
 from sellf.loggers import Choice, Log
 from sellf.progress import Interrupt, Progress
@@ -98,7 +98,12 @@ def train(
     Returns:
         The agent; a list of them, configs by seeds, if `seeds` or `configs` are given.
     """
-    one_of("notion", notion, tuple(name for name in NOTIONS if name != "demographic"))
+    if not define(notion).needs_label:
+        others = ", ".join(repr(name) for name in NOTIONS if define(name).needs_label)
+        raise InputError(
+            f"notion is {notion!r}, which needs no label: training here is about labels that are "
+            f"hidden. Train on one of {others}."
+        )
     own = dict(world_settings or {})
     made = _world(world, own)
     number("steps", steps, low=1)

@@ -2,10 +2,11 @@
 
 SELLF lowers the advantage of every decision that is taken while the disparity is high, whoever it
 is about. But the imputed disparity is a function of the policy that can be differentiated. A
-group's utility is linear in the chances of its members, mu_g = mean(slope pi + level), so a person
-adds their own part to it; and for qualification, where a decision acts through the person's next
-state, the change of the predicted label is credited to that decision. What the disparity costs,
-lambda, follows the constraint: it rises while the disparity is above the target and falls below.
+group's utility is a ratio of sums over its members that are linear in their chances, sum(slope pi +
+level), so a person adds their own part to it; and for qualification, where a decision acts through
+the person's next state, the change of the predicted label is credited to that decision. What the
+disparity costs, lambda, follows the constraint: it rises while the disparity is above the target
+and falls below.
 
 Qualification can be out of reach from where people start (the others never are: rejecting everyone
 gives equal opportunity, a coin equal accuracy). Then lambda ends at its ceiling, and buys little
@@ -27,7 +28,7 @@ from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen, members, newest_first
 from sellf.envs.world import Chances
-from sellf.fairness import Notion, utility
+from sellf.fairness import Notion, define, utility
 
 NOBODY = -2.0
 SEMI = 0.25
@@ -103,9 +104,9 @@ def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
     shape = (config.recall, config.rollout)
     return sellf.start(LINEAR, task, config, key) | {
         "recalled": Recalled(jnp.zeros(shape, jnp.int32), jnp.full(shape, NOBODY)),
-        "errors": guard.start(config.guard_memory, len(task.world.groups)),
+        "errors": guard.start(task.notion, config.guard_memory, len(task.world.groups)),
         "multiplier": jnp.asarray(
-            0.0 if task.notion == "qualification" else config.dual_start, jnp.float32
+            0.0 if define(task.notion).delayed else config.dual_start, jnp.float32
         ),
     }
 
@@ -119,7 +120,8 @@ def learn(
     least = SEMI if config.semi_stochastic else 0.0
     accept = networks.acceptance(lambda profile: policy.logit(profile)[None], least)
     errors, recalled = extra["errors"], extra["recalled"].add(seen)
-    if task.notion == "qualification":
+    delayed = define(task.notion).delayed
+    if delayed:
         utilities, columns = credits(task, seen, predict, config.leveling)
         columns |= earnings(task, recalled, predict, accept)
         rate, ceiling = config.credit_rate, config.credit_limit
@@ -131,7 +133,7 @@ def learn(
         new = guard.errors(task.notion, seen, accept(seen.profile), predict, len(task.world.groups))
         errors = newest_first(errors, new)
         bias, promise = guard.bias(errors, jnp.asarray(config.guard_delta, jnp.float32))
-    gap = jnp.max(utilities) - jnp.min(utilities)
+    gap = largest(utilities)
     target = config.margin * config.omega
     if config.guard:
         # Errors that alone exceed omega leave no promise to pay for.
@@ -139,14 +141,14 @@ def learn(
         target = jnp.where(room > 0, room, target)
     step = rate * (gap - target)
     multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
-    if task.notion == "qualification":
+    if delayed:
         columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
         late = extra["predictor"].iteration >= math.ceil(LATE * task.iterations)
         in_vain = (gap > target) & ((multiplier >= NEARLY * ceiling) | late)
         columns["floor"] = jnp.where(in_vain, config.floor, 0.0)
     extra, figures = sellf.learn(LINEAR, task, config, extra, seen, policy, key)
     figures |= columns | {
-        "utilities": utilities,
+        "utilities": utilities.reshape(-1),
         "gap": gap,
         "target": target,
         "bias": bias,
@@ -158,16 +160,6 @@ def learn(
     return extra | kept, figures
 
 
-def parts(notion: Notion, label: Array) -> tuple[Array, Array, Array]:
-    """Return what a person adds to their group's utility, (slope pi + level) / mass.
-
-    Opportunity: sum(pi q) / sum(q). Accuracy: mean(pi q + (1 - pi)(1 - q)).
-    """
-    if notion == "opportunity":
-        return label, jnp.zeros_like(label), label
-    return 2 * label - 1, 1 - label, jnp.ones_like(label)
-
-
 def people(recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
     """Return everyone recalled: profile, label as far as it is known, and whether there is one."""
     profile, known = recalled.profile.reshape(-1), recalled.label.reshape(-1)
@@ -177,26 +169,31 @@ def people(recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
 
 def shares(
     task: Task, recalled: Recalled, predict: Chances, accept: Chances
-) -> tuple[Float[Array, " groups"], Fields]:
+) -> tuple[Float[Array, "rates groups"], Fields]:
     """Return each group's utility under the policy, and what each person adds to it.
 
     Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
+    The columns have a slope and a level for every rate, above and below the line.
     """
     profile, label, there = people(recalled, predict)
-    slope, level, mass = parts(task.notion, label)
-    group = task.world.group[profile]
-    member = members(group, len(task.world.groups)) * there[:, None]
-    total = mass @ member
-    utilities = ((slope * accept(profile) + level) @ member) / jnp.maximum(total, 1e-6)
-    each = {"each_slope": slope, "each_level": level, "each_mass": mass}
-    newest = recalled.profile.shape[1]
-    columns = {name: column[:newest] for name, column in each.items()}
-    return absent(utilities, total), columns | {"mass": total / jnp.sum(there)}
+    chance, newest = accept(profile), recalled.profile.shape[1]
+    member = members(task.world.group[profile], len(task.world.groups)) * there[:, None]
+    sums = [part.by_chance(label) for rate in define(task.notion).rates for part in rate.sums]
+    slope, level = (
+        jnp.stack([jnp.broadcast_to(x, label.shape) for x in xs]).reshape(-1, 2, label.shape[0])
+        for xs in zip(*sums, strict=True)
+    )
+    above, below = jnp.moveaxis((slope * chance[None, None] + level) @ member, 1, 0)
+    columns = {"each_slope": slope, "each_level": level}
+    return jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below), {
+        **{name: jnp.moveaxis(part[..., :newest], -1, 0) for name, part in columns.items()},
+        "mass": below.reshape(-1) / jnp.sum(there),
+    }
 
 
 def credits(
     task: Task, seen: Seen, predict: Chances, leveling: str
-) -> tuple[Float[Array, " groups"], Fields]:
+) -> tuple[Float[Array, "1 groups"], Fields]:
     """Return each group's qualification, and how much each decision narrowed the disparity.
 
     A decision about a member of the worst-off group is credited with what it did to their
@@ -205,14 +202,14 @@ def credits(
     """
     member = members(seen.group, len(task.world.groups))
     number = jnp.sum(member, axis=0)
-    utilities = absent(utility("qualification", seen.last), number)
+    utilities = absent(utility(task.notion, seen.last), number)
     change = predict(seen.moved) - predict(seen.profile)
     mean = (change @ member) / jnp.maximum(number, 1.0)
     own = (change - mean[seen.group]) * (seen.group.shape[0] / jnp.maximum(number, 1.0))[seen.group]
     side = (seen.group == jnp.argmin(utilities)).astype(jnp.float32)
     if leveling == "both":
         side -= (seen.group == jnp.argmax(utilities)).astype(jnp.float32)
-    return utilities, {"each_credit": side * own}
+    return utilities[None], {"each_credit": side * own}
 
 
 def earnings(task: Task, recalled: Recalled, predict: Chances, accept: Chances) -> Fields:
@@ -225,6 +222,11 @@ def earnings(task: Task, recalled: Recalled, predict: Chances, accept: Chances) 
     gain = label - task.world.cost
     earned = jnp.sum(there * accept(profile) * gain) / jnp.sum(there)
     return {"each_gain": gain[: recalled.profile.shape[1]], "earned": earned}
+
+
+def largest(utilities: Float[Array, "rates groups"]) -> Float[Array, ""]:
+    """Return the disparity: of the rates, that in which groups are furthest apart."""
+    return jnp.max(jnp.max(utilities, axis=1) - jnp.min(utilities, axis=1))
 
 
 def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
@@ -256,7 +258,7 @@ def penalty(config: Direct, logit: Array, fields: Fields, figures: Fields) -> Fl
         if "people_logit" in fields
         else anchored(config, logit, fields, figures)
     )
-    excess = jnp.maximum(jnp.max(now) - jnp.min(now) - figures["target"], 0.0)
+    excess = jnp.maximum(largest(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
 
 
@@ -279,25 +281,32 @@ def moved(config: Direct, logit: Array, fields: Fields) -> Float[Array, " batch"
 
 def anchored(
     config: Direct, logit: Array, fields: Fields, figures: Fields
-) -> Float[Array, " groups"]:
+) -> Float[Array, "rates groups"]:
     """Return the utilities now: as measured on everyone recalled, plus the minibatch's change.
 
     The minibatch only has to tell what changed since the iteration began, which is little, so its
     noise is little too; and its gradient is an unbiased one of the utilities of the newest people.
     """
-    change, mass = moved(config, logit, fields), figures["mass"]
-    added = (fields["each_slope"] * change) @ members(fields["group"], mass.shape[0])
-    now = figures["utilities"] + added / (jnp.maximum(mass, 1e-6) * change.shape[0])
-    return absent(now, mass)
+    change, rates = moved(config, logit, fields), fields["each_slope"].shape[1]
+    before, mass = (figures[name].reshape(rates, -1) for name in ("utilities", "mass"))
+    added = jnp.moveaxis(fields["each_slope"] * change[:, None, None], 0, -1) @ members(
+        fields["group"], mass.shape[1]
+    )
+    # (N + n) / (D + d) = N / D + (n - N / D d) / (D + d); a few people at most halve D.
+    below = jnp.maximum(mass, 1e-6) * change.shape[0]
+    below = jnp.maximum(below + added[:, 1], below / 2)
+    now = before + (added[:, 0] - before * added[:, 1]) / below
+    return jax.vmap(absent)(now, mass)
 
 
-def batched(config: Direct, fields: Fields, figures: Fields) -> Float[Array, " groups"]:
+def batched(config: Direct, fields: Fields, figures: Fields) -> Float[Array, "rates groups"]:
     """Return the utilities among a batch of people, as it is."""
-    member = members(fields["people_group"], figures["mass"].shape[0])
-    accept = chance(config, fields["people_logit"])
-    total = fields["people_each_mass"] @ member
-    gained = (fields["people_each_slope"] * accept + fields["people_each_level"]) @ member
-    return absent(gained / jnp.maximum(total, 1e-6), total)
+    rates = fields["each_slope"].shape[1]
+    member = members(fields["people_group"], figures["mass"].shape[0] // rates)
+    accept = chance(config, fields["people_logit"])[:, None, None]
+    added = fields["people_each_slope"] * accept + fields["people_each_level"]
+    above, below = jnp.moveaxis(jnp.moveaxis(added, 0, -1) @ member, 1, 0)
+    return jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below)
 
 
 def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
@@ -309,7 +318,8 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
         sum(row[name] for row in last) / len(last) for name in ("gap", "target", "multiplier")
     )
     bias, promise = last[-1]["bias"], last[-1]["promise"]
-    ceiling = config.credit_limit if notion == "qualification" else config.dual_limit
+    delayed = define(notion).delayed
+    ceiling = config.credit_limit if delayed else config.dual_limit
     seen = f"over the last {len(last)} iterations the imputed disparity was {gap:.3f}"
     # The disparity is held around the target, so it is on either side of it; but never above omega.
     met = gap <= max(target, min(config.omega, max(1.5 * target, target + 0.01)))
@@ -334,7 +344,7 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
         whose = f"of the people met in the last {config.guard_memory} iterations"
         bound = f"is at most {promise:.3f}: omega is kept."
         return f"{first} With {sure} the true disparity {whose} {bound}"
-    if notion == "qualification":
+    if delayed:
         return f"{first} Nothing is promised of the true one: it is of labels yet to be seen."
     return (
         f"{first} A true disparity within {config.omega:g} cannot be promised: the predictor's "

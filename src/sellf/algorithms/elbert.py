@@ -7,7 +7,8 @@ from jaxtyping import Array, Float
 from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
-from sellf.algorithms.seen import Seen
+from sellf.algorithms.seen import Seen, members
+from sellf.fairness import Counts, define
 
 
 @hyperparameters
@@ -23,16 +24,16 @@ class ELBERT(PPO):
 def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array, Array]:
     """Return the reward, then each group's supply and demand, within the accepted.
 
-    Qualification and accuracy: of the accepted (demand), those with a good label (supply).
-    Opportunity: of the accepted with a good label, those accepted, which is all of them; as Prop. 1
-    says, there is no bias to be seen.
+    They are what is above and below the line of the notion's utility. Qualification and accuracy:
+    of the accepted (demand), those with a good label (supply). Opportunity: of the accepted with a
+    good label, those accepted, which is all of them; as Prop. 1 says, there is no bias to be seen.
     """
-    groups = jnp.arange(len(task.world.groups))
-    mine = seen.group[:, None] == groups[None, :]
-    supply = mine & seen.positive[:, None]
-    demand = supply if task.notion == "opportunity" else mine & seen.action[:, None]
-    parts = [x.astype(jnp.float32) for x in (supply, demand)]
-    gamma = jnp.full(2 * groups.shape[0], config.fairness_gamma)
+    rate = define(task.notion).alone
+    action, positive = (x.astype(jnp.float32) for x in (seen.action, seen.positive))
+    counts = Counts(action, action, action * positive, 0 * action)
+    member = members(seen.group, len(task.world.groups))
+    parts = [sums.total(counts)[:, None] * member for sums in rate.sums]
+    gamma = jnp.full(2 * member.shape[1], config.fairness_gamma)
     first = jnp.asarray(config.gamma, jnp.float32)[None]
     return jnp.concatenate([seen.reward[:, None], *parts], 1), jnp.concatenate([first, gamma])
 

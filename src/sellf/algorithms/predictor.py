@@ -20,7 +20,13 @@ from sellf.algorithms.config import hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen
 from sellf.envs.world import SMALL, Chances, observe
-from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean, renyi_population
+from sellf.fairness import (
+    accepted_by_any,
+    accepted_in_pool,
+    define,
+    group_mean,
+    renyi_population,
+)
 
 LINEAR = Stack(policy=False, hidden=())
 RELU = Stack(policy=False, hidden=(64, 64), activation="relu")
@@ -195,14 +201,17 @@ def overlap(
 
 
 def renyi_scale(task: Task, seen: Seen, before: Float[Array, " steps"]) -> Float[Array, " groups"]:
-    """Return c_g = a / r of each group, for opportunity a / (r phi~): its weight in L_Renyi."""
+    """Return c_g, a group's weight in L_Renyi: a / r over the share that the notion speaks of.
+
+    That is everyone's, or for opportunity phi~; of several rates the smallest.
+    """
     groups = len(task.world.groups)
     accepted = group_mean(before, seen.group, groups)
     rejected = group_mean(1.0 - seen.action.astype(jnp.float32), seen.group, groups)
     scale = accepted / jnp.maximum(rejected, 1 / seen.action.shape[0])
-    if task.notion == "opportunity":
-        positive = seen.last.accepted_positive + seen.last.rejected_positive
-        scale = scale / jnp.maximum(positive / jnp.maximum(seen.last.people, 1.0), 1e-3)
+    spoken_of = [rate.among.total(seen.last) for rate in define(task.notion).rates]
+    share = jnp.min(jnp.stack(spoken_of), axis=0) / jnp.maximum(seen.last.people, 1.0)
+    scale = scale / jnp.maximum(share, 1e-3)
     return jnp.where(jnp.isnan(scale), 0.0, scale)  # nobody of the group came
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sellf.envs import window as windows
 from sellf.envs.world import Step, World
-from sellf.fairness import Counts, Notion, View, spread, utility
+from sellf.fairness import Counts, Notion, View, gap
 
 Kept = TypeVar("Kept")
 
@@ -52,8 +52,8 @@ def disparities(
     histogram: Int[Array, "*n kinds"], notion: Notion, view: View
 ) -> Float[Array, "*n"]:
     """Return the window's disparity, 0 where too few groups have a utility."""
-    gap = spread(utility(notion, windows.counts(histogram, view)))
-    return jnp.where(jnp.isnan(gap), 0.0, gap)
+    apart = gap(notion, windows.counts(histogram, view))
+    return jnp.where(jnp.isnan(apart), 0.0, apart)
 
 
 def see(world: World, steps: Step, notion: Notion, view: View) -> Seen:

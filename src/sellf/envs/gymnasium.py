@@ -21,8 +21,7 @@ from sellf.envs.registration import register
 from sellf.envs.world import Draws, State, World
 from sellf.envs.worlds import make_world
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, VIEWS, Notion, spread, utility
-from sellf.fairness.checks import one_of
+from sellf.fairness import VIEWS, Notion, define, gap
 
 register()
 
@@ -64,7 +63,7 @@ class _Machine:
     """A world compiled for stepping from Python: one call, one array back."""
 
     def __init__(self, world: World | str, notion: Notion, settings: dict[str, Any]) -> None:
-        one_of("notion", notion, NOTIONS)
+        define(notion)
         if isinstance(world, World) and settings:
             raise InputError(f"settings {list(settings)} go with a world's name, not a World.")
         self.world = make_world(world, **settings) if isinstance(world, str) else world
@@ -92,8 +91,7 @@ class _Machine:
         person = given[..., 4].astype(jnp.int32)
         chance = Draws(given[..., 1], given[..., 2], given[..., 3], person)
         state, step = worlds.advance(self.world, state, given[..., 0], chance, self.notion)
-        views = [windows.counts(step.histogram, view) for view in VIEWS]
-        gaps = [spread(utility(self.notion, counts)) for counts in views]
+        gaps = [gap(self.notion, windows.counts(step.histogram, view)) for view in VIEWS]
         extras = (
             step.reward,
             step.outcome.label.astype(jnp.float32),

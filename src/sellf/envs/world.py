@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, UInt8
 
 from sellf.envs import window as windows
 from sellf.envs.window import Window
-from sellf.fairness import Counts, Notion, spread, utility
+from sellf.fairness import Counts, Notion, define, gap
 
 SMALL = 4096
 """Worlds of at most this many profiles have their policies tabulated; others ask on demand."""
@@ -226,8 +226,8 @@ def decide(
     label = chance.label < world.alpha[profile]
     moved = world.moves[profile, action.astype(jnp.int32), label.astype(jnp.int32)]
     later_label = chance.later_label < world.alpha[moved]
-    # A decision acts on qualification through the change it brings about (Sec. 4: Delta_{t+1}).
-    after = notion == "qualification"
+    # Qualification is acted on through the change that a decision brings about (Sec. 4).
+    after = define(notion).delayed
     counted, counted_label = (moved, later_label) if after else (profile, label)
     guess = chance.guess < predict(counted) if predict else jnp.zeros_like(action)
     entry = windows.entry(world.group[profile], action, counted_label, guess)
@@ -275,7 +275,7 @@ def advance(
         state: the episode under way.
         action: 1 (or True) accepts.
         chance: all the randomness in what follows.
-        notion: what the decision window is for: qualification counts labels after the change.
+        notion: what the decision window is for: some count labels after the change.
         predict: the predictor behind imputed labels; without one they are all 0.
     """
     profile = state.profile[state.person]
@@ -326,4 +326,4 @@ def exact_disparity(world: World, state: State, accept: Chances, notion: Notion)
     The expectation over everyone in the population, their labels (alpha) and the policy's
     decisions: no window and no draws.
     """
-    return spread(utility(notion, exact_counts(world, state.profile, accept)))
+    return gap(notion, exact_counts(world, state.profile, accept))
