@@ -2,7 +2,7 @@
 
 import pytest
 
-from sellf.fairness.notions import NOTIONS
+from sellf.audit.verdict import AUDITED as NOTIONS
 
 LIMITS = {1_000: 1.5, 10_000: 1.25, 100_000: 1.2, 1_000_000: 1.2}
 RATIO_LIMITS = {1_000: 1.7, 10_000: 1.4, 100_000: 1.2, 1_000_000: 1.2}
