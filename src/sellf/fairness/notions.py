@@ -192,6 +192,14 @@ TABLE: dict[Notion, Definition] = {
             whom="people",
             says=("people", "are accepted"),
         ),
+        # P(Y = 1 | A = 1), the hit rate
+        _alone(
+            "predictive-parity",
+            of=Counts(accepted_positive=1),
+            among=Counts(accepted=1),
+            whom="accepted people",
+            says=("people who are accepted", "have a good outcome"),
+        ),
     )
 }
 """The notions by name."""
