@@ -276,3 +276,43 @@ def test_results_print_and_become_frames():
     assert list(parts.to_frame()["kappa"]) == list(parts.kappa.values())
     with pytest.raises(ImportError, match="pip install nosuchframes"):
         result.to_frame("nosuchframes")
+
+
+def test_equalized_odds_has_two_utilities_a_group_and_the_larger_disparity_counts():
+    log = {
+        "group": ["a"] * 4 + ["b"] * 4,
+        "action": [1, 1, 1, 0, 1, 0, 0, 0],
+        "label": [1, 1, 0, 0, 1, 1, 0, 0],
+    }
+    both = sellf.disparity("equalized-odds", **log)
+    parts = {name: sellf.disparity(name, **log) for name in both.by_rate}
+    assert list(parts) == ["opportunity", "false-positive-rate"]
+    assert both.value == max(part.value for part in parts.values()) == 0.5
+    assert {name: part.by_group for name, part in parts.items()} == both.by_rate
+    assert {"opportunity", "false-positive-rate"} <= set(both.to_frame("polars").columns)
+    worse = sellf.disparity("equalized-odds", **log | {"action": [1, 1, 1, 1, 1, 0, 0, 0]})
+    assert worse.by_group == worse.by_rate["false-positive-rate"] == {"a": 1.0, "b": 0.0}
+    with pytest.raises(ValueError, match="use 'opportunity' and 'false-positive-rate', one at a"):
+        sellf.decompose("equalized-odds", **log, prediction=[0.5] * 8)
+    undefined = sellf.disparity("equalized-odds", **log | {"label": [0] * 4 + [1, 1, 0, 0]})
+    assert undefined.undefined == ["a"]
+    assert undefined.value == 0.75
+
+
+def test_an_unknown_notion_is_refused_with_the_same_sentence_everywhere():
+    pytest.importorskip("jax")
+    from sellf.envs.gymnasium import WorldEnv
+
+    log = {"group": [0, 1], "action": [1, 0], "label": [1, 1]}
+    sentence = "notion is 'oportunity': did you mean 'opportunity'? It is one of"
+    for ask in (
+        lambda name: sellf.disparity(name, **log),
+        lambda name: sellf.decompose(name, **log, prediction=[0, 0]),
+        lambda name: sellf.certify(name, 0, imputed=0, rejection_rate=[0], error_bound=[0]),
+        lambda name: sellf.audit(log, group="group", decision="action", notion=name),
+        lambda name: sellf.train("lending", notion=name),
+        lambda name: WorldEnv("lending", notion=name),
+    ):
+        with pytest.raises(sellf.errors.InputError) as error:
+            ask("oportunity")
+        assert str(error.value).startswith(sentence)

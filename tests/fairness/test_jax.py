@@ -62,7 +62,9 @@ def test_gradients_stay_finite_where_a_group_is_empty(jax, jnp):
     np.testing.assert_allclose(gradient, [-0.25, 0.0])
 
 
-@pytest.mark.parametrize("notion", ["qualification", "accuracy", "opportunity"])
+@pytest.mark.parametrize(
+    "notion", ["qualification", "accuracy", "opportunity", "false-positive-rate"]
+)
 def test_terms_of_the_decomposition_agree_with_numpy(jax, jnp, notion):
     true = random_counts(1, (3,))
     true = sellf.Counts(*(field + 0.0 for field in true))

@@ -148,8 +148,10 @@ def disparity(
     """Measure how unequally decisions treat groups.
 
     Args:
-        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)) or
-            "demographic" (P(A = 1), which needs no label).
+        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)),
+            "demographic" (P(A = 1), which needs no label), "predictive-parity" (P(Y = 1 | A = 1)),
+            "false-positive-rate" (P(A = 1 | Y = 0)) or "equalized-odds" (the larger of the
+            disparities of opportunity and of the false-positive rate).
         group: the group of each person, any hashable values, two or more groups.
         action: 1 if the person was accepted, 0 if rejected.
         label: 1 if the outcome was good (repaid, passed), 0 if not. With view "accepted" or

@@ -200,8 +200,19 @@ TABLE: dict[Notion, Definition] = {
             whom="accepted people",
             says=("people who are accepted", "have a good outcome"),
         ),
+        # P(A = 1 | Y = 0)
+        _alone(
+            "false-positive-rate",
+            of=Counts(accepted=1, accepted_positive=-1),
+            among=Counts(people=1, accepted_positive=-1, rejected_positive=-1),
+            whom="negatives",
+            says=("people whose outcome is bad", "are accepted"),
+        ),
     )
 }
+TABLE["equalized-odds"] = Definition(
+    "equalized-odds", TABLE["opportunity"].rates + TABLE["false-positive-rate"].rates
+)
 """The notions by name."""
 
 NOTIONS: tuple[Notion, ...] = tuple(TABLE)
