@@ -15,7 +15,9 @@ from sellf.algorithms import catalogue, networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
 from sellf.envs import saving
-from sellf.envs.world import SMALL, Chances, World
+from sellf.envs.policy import Categorical, Chances, Policy
+from sellf.envs.space import SMALL, by_profile
+from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
 from sellf.fairness import Notion, define
@@ -71,27 +73,32 @@ class Agent:
         return draw(self)
 
     def probability(self, features: Any, group: Any) -> np.ndarray:
-        """Return the chance of acceptance of people.
+        """Return the chance of acceptance of people, or of another favourable action.
 
         Args:
             features: one row per person, in the order of `world.columns` without the group's.
             group: the name of each person's group.
         """
-        x = self._inputs(features, group)
-        stacks = self.hooks.stacks(len(self.world.groups))
-        chance = np.asarray(jax.nn.sigmoid(networks.run(stacks, self.parameters, x)[0]))
-        return np.where(chance < self.hooks.reject_below, 0.0, chance)
+        return np.asarray(self._decision(features, group).chance(self.world.space.favourable))
 
     def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
-        """Return decisions about people, 1 to accept, drawn with the policy's probabilities.
+        """Return decisions about people, drawn with the policy's probabilities.
+
+        A decision is a place in `world.space.actions`: in the paper's worlds 1 is to accept.
 
         Args:
             features: as for `probability`.
             group: as for `probability`.
             seed: the same seed draws the same decisions; by default they differ every time.
         """
-        chance = self.probability(features, group)
-        return (np.random.default_rng(seed).random(chance.shape) < chance).astype(int)
+        chance = np.asarray(self._decision(features, group).at_least())
+        luck = np.random.default_rng(seed).random(chance.shape[1:])
+        return (luck < chance).sum(axis=0)
+
+    def _decision(self, features: Any, group: Any) -> Categorical:
+        x, space, hooks = self._inputs(features, group), self.world.space, self.hooks
+        outputs = networks.run(hooks.stacks(space), self.parameters, x)
+        return networks.policy(space, lambda _: outputs, hooks.reject_below)(x)
 
     def predict_label(self, features: Any, group: Any) -> np.ndarray:
         """Return the predicted chance of a good label; arguments as for `probability`."""
@@ -108,6 +115,12 @@ class Agent:
 
         Without a predictor the latter is 0 everywhere, as in a decision window.
         """
+        log_odds, predict = self.tables()
+        decided = Categorical(jnp.asarray(log_odds))
+        return np.asarray(decided.chance(self.world.space.favourable)), predict
+
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the policy's log-odds and the predicted chance of a good label, by profile."""
         run = _tables(self.hooks)
         profiles = jnp.arange(self.world.profiles)
         # Piece by piece: a large world does not fit through a network at once.
@@ -115,10 +128,11 @@ class Agent:
             run(self.world, self.parameters, self.predictor, profiles[start : start + SMALL])
             for start in range(0, len(profiles), SMALL)
         ]
-        accept, predict = (
-            np.concatenate(list(map(np.asarray, part))) for part in zip(*pieces, strict=True)
+        log_odds, predict = (
+            np.concatenate(list(map(np.asarray, part)), axis=-1)
+            for part in zip(*pieces, strict=True)
         )
-        return accept, predict
+        return log_odds, predict
 
     def _inputs(self, features: Any, group: Any) -> Array:
         groups = self.world.groups
@@ -183,7 +197,7 @@ def load(path: str | Path) -> Agent:
     arrays = files.read_tensors(path / "agent.safetensors", finite=True)
     world = load_world(path, config)
     hooks, _ = catalogue.resolve(config["algorithm"], config["config"])
-    expected = {"parameters": hooks.stacks(len(world.groups))}
+    expected = {"parameters": hooks.stacks(world.space)}
     if hooks.predictor is not None:
         expected["predictor"] = (hooks.predictor,)
     for name, stacks in expected.items():
@@ -227,7 +241,7 @@ def world_files(world: World, settings: dict[str, Any]) -> dict[str, bytes]:
 
 def load_world(path: Path, config: dict[str, Any]) -> World:
     """Make a saved agent's or run's world again: by name, or from the tables beside it."""
-    rules, settings = config["world_rules"], config["world_settings"]
+    rules, settings = saving.current(config["world_rules"]), config["world_settings"]
     if config.get("world_tables", config["world"] not in WORLDS):
         tables = files.read_tensors(path / "world.safetensors", finite=True)
         world = saving.restore(rules, tables)
@@ -254,21 +268,21 @@ def _tables(hooks: Algorithm) -> Any:
     def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
         predict = predictor_of(hooks, world, predictor)
         guess = jnp.zeros(profile.shape) if predict is None else predict(profile)
-        return policy_of(hooks, world, parameters)(profile), guess
+        return policy_of(hooks, world, parameters)(profile).log_odds, guess
 
     return compiled(run)
 
 
-def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Chances:
+def policy_of(hooks: Algorithm, world: World, parameters: Array) -> Policy:
     """Return the policy of an agent, by profile."""
-    stacks = hooks.stacks(len(world.groups))
-    outputs = networks.by_profile(world, partial(networks.run, stacks, parameters))
-    return networks.acceptance(outputs, hooks.reject_below)
+    space = world.space
+    outputs = by_profile(space, partial(networks.run, hooks.stacks(space), parameters))
+    return networks.policy(space, outputs, hooks.reject_below)
 
 
 def predictor_of(hooks: Algorithm, world: World, predictor: Array | None) -> Chances | None:
     """Return the label predictor of an agent, by profile, if it has one."""
     if predictor is None or hooks.predictor is None:
         return None
-    outputs = networks.by_profile(world, partial(networks.run, (hooks.predictor,), predictor))
+    outputs = by_profile(world.space, partial(networks.run, (hooks.predictor,), predictor))
     return lambda profile: jax.nn.sigmoid(outputs(profile)[0])

@@ -14,8 +14,9 @@ from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.seen import disparities
 from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
+from sellf.envs.policy import Categorical, Chances, Policy, chance_of, thresholds
 from sellf.envs.rollout import renewed, replay
-from sellf.envs.world import Chances, World
+from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import VIEWS, Notion, gap, utility
 from sellf.fairness.checks import seed as check_seed
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from sellf.agent import Agent
 
 MOST_DEPLOYMENTS = 100_000
+DEPLOYING = 1
+"""Folded into the seed: deployments do not draw what a training with the same seed drew."""
 POINTS = 50
 """At how many moments of a deployment figures are kept."""
 
@@ -139,7 +142,7 @@ def evaluate(agent: "Agent", deployments: int = 10, seed: int = 0) -> Evaluation
         seed: of the deployments; the training's seed plays no part in them.
     """
     deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
-    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
+    keys = _keys(seed, deployments)
     _check(agent)
     run = program(agent.hooks, agent.notion)
     raw = jax.tree.map(np.asarray, run(agent.world, agent.parameters, agent.predictor, keys))
@@ -158,16 +161,21 @@ def evaluate_all(
     """
     deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
     use_cache()
-    keys = jax.random.split(jax.random.key(check_seed("seed", seed)), deployments)
+    keys = _keys(seed, deployments)
     results = []
     for agent in agents:
         _check(agent)
-        accept, predict = agent.by_profile()
+        log_odds, predict = agent.tables()
         run = tabular(agent.notion)
-        each = [run(agent.world, accept, predict, key) for key in keys]
+        each = [run(agent.world, log_odds, predict, key) for key in keys]
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
         results.append(_summarise(agent.world, agent.notion, raw))
     return results
+
+
+def _keys(seed: int, deployments: int) -> Array:
+    key = jax.random.fold_in(jax.random.key(check_seed("seed", seed)), DEPLOYING)
+    return jax.random.split(key, deployments)
 
 
 def _check(agent: "Agent") -> None:
@@ -184,8 +192,11 @@ def _check(agent: "Agent") -> None:
 def tabular(notion: Notion) -> Any:
     """Return one compiled deployment of any policy and predictor that are given as tables."""
 
-    def run(world: World, accept: Array, predict: Array, key: Array) -> dict[str, Array]:
-        return deploy(world, notion, lambda x: accept[x], lambda x: predict[x], key)
+    def run(world: World, log_odds: Array, predict: Array, key: Array) -> dict[str, Array]:
+        def policy(profile: Array) -> Categorical:
+            return Categorical(log_odds[:, profile])
+
+        return deploy(world, notion, policy, lambda x: predict[x], key)
 
     return compiled(run)
 
@@ -201,23 +212,24 @@ def _deploy_all(
 ) -> dict[str, Array]:
     from sellf.agent import policy_of, predictor_of
 
-    accept = policy_of(hooks, world, parameters)
+    policy = policy_of(hooks, world, parameters)
     predict = predictor_of(hooks, world, predictor)
-    return jax.vmap(lambda key: deploy(world, notion, accept, predict, key))(keys)
+    return jax.vmap(lambda key: deploy(world, notion, policy, predict, key))(keys)
 
 
 def deploy(
     world: World,
     notion: Notion,
-    accept: Chances,
+    policy: Policy,
     predict: Chances | None,
     key: Key[Array, ""],
 ) -> dict[str, Array]:
     """Follow one policy through one episode of a new population."""
     length = -(-world.horizon // POINTS)
     key_start, key_window, key_steps = jax.random.split(key, 3)
+    space, draw = world.space, thresholds(world.space, policy)
     state = worlds.reset(world, key_start)
-    state = state._replace(window=worlds.refill(world, key_window, state.profile, accept, predict))
+    state = state._replace(window=worlds.refill(world, key_window, state.profile, draw, predict))
 
     def part(carry: tuple[Any, Array, Array], key: Array) -> tuple[Any, dict[str, Array]]:
         state, going, odds = carry
@@ -225,20 +237,21 @@ def deploy(
         chance = worlds.draws(world, key_chance, (length,))
         luck = jax.random.uniform(key_luck, (length,))
         people, window = jax.tree.map(lambda leaf: leaf[None], (state.profile, state.window))
-        after, steps = replay(world, state, people, window, chance, luck, accept, notion, predict)
+        after, steps = replay(world, state, people, window, chance, luck, draw, notion, predict)
         over = (steps.terminated | steps.truncated).astype(jnp.int32)
         # A step counts up to and with the one that ends the episode.
         counts = going & (jnp.cumsum(over) - over == 0)
         group = world.group[steps.profile][:, None] == jnp.arange(len(world.groups))[None, :]
         group = group & counts[:, None]
-        odds = renewed(world, accept, after.profile, odds, after.profile != state.profile)
-        counts_now = worlds.exact_counts(world, after.profile, lambda _: odds)
+        odds = renewed(world, draw, after.profile, odds, after.profile != state.profile)
+        favourable = chance_of(space.favourable, odds)
+        counts_now = worlds.exact_counts(world, after.profile, favourable)
         result = {
             "counts": counts,
             "reward": jnp.where(counts, steps.reward, 0.0),
-            **{f"gap_{view}": disparities(steps.histogram, notion, view) for view in VIEWS},
+            **{f"gap_{view}": disparities(space, steps.histogram, notion, view) for view in VIEWS},
             "people": jnp.sum(group, axis=0),
-            "accepted": jnp.sum(group & steps.outcome.action[:, None], axis=0),
+            "accepted": jnp.sum(group & space.is_favourable(steps.outcome.action)[:, None], axis=0),
             "exact": gap(notion, counts_now),
             "acceptance": utility("demographic", counts_now),
             "qualification": utility("qualification", counts_now),
@@ -246,7 +259,7 @@ def deploy(
         }
         return (after, going & (jnp.sum(over) == 0), odds), result
 
-    begin = (state, jnp.asarray(True), accept(state.profile))
+    begin = (state, jnp.asarray(True), draw(state.profile))
     return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from sellf import loggers, runs
 from sellf.agent import Agent
 from sellf.algorithms import catalogue, trainer
-from sellf.algorithms.algorithm import Algorithm, Task
+from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.config import PPO, as_dict
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
@@ -22,7 +22,7 @@ from sellf.envs import saving
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import NOTIONS, Notion, define
-from sellf.fairness.checks import number, whole
+from sellf.fairness.checks import number, short, whole
 from sellf.fairness.checks import seed as check_seed
 from sellf.loggers import Choice, Log
 from sellf.progress import Interrupt, Progress
@@ -82,7 +82,8 @@ def train(
         world: a world, or the name of one.
         algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
             "pocar-oracle", "elbert" or "focops".
-        notion: "opportunity", "accuracy" or "qualification".
+        notion: "opportunity", "accuracy", "qualification", or another that needs labels; see
+            `sellf.disparity`.
         steps: how many decisions to learn from, rounded up to whole rollouts.
         seed: the same seed gives the same agent, bit for bit, on the same machine.
         seeds: several, to train with each of them.
@@ -109,6 +110,10 @@ def train(
     number("steps", steps, low=1)
     logs = loggers.chosen(log)
     listed = [dict(config) for config in configs] if configs is not None else [{}]
+    if seeds is not None and not isinstance(seeds, Iterable):
+        raise InputError(
+            f"seeds is {short(seeds)}: give several, for example range({short(seeds)})."
+        )
     chosen = list(seeds) if seeds is not None else [seed]
     if not listed or not chosen:
         raise InputError("configs or seeds is empty: give at least one of each.")
@@ -173,7 +178,7 @@ def prepare(plan: Plan) -> None:
     """Compile the program of a run, and do an iteration with it."""
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     use_cache()
-    task = Task(plan.world, plan.notion, plan.iterations)
+    task = trainer.simulated(plan.world, plan.notion, plan.iterations)
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
     init, iterate = program(hooks, batched=False)
     jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(plan.seed))))
@@ -184,7 +189,7 @@ def train_batch(plans: list[Plan], progress: bool = True) -> list[Agent]:
     first = plans[0]
     hooks, configs = _same_program(plans)
     use_cache()
-    task = Task(first.world, first.notion, first.iterations)
+    task = trainer.simulated(first.world, first.notion, first.iterations)
     config = jax.tree.map(lambda *leaves: jnp.asarray(leaves, jnp.float32), *configs)
     keys = jnp.stack([jax.random.key(plan.seed) for plan in plans])
     init, iterate = program(hooks, batched=True)
@@ -237,7 +242,7 @@ def _run(plan: Plan, run: "runs.Run | None", progress: bool) -> Agent:
 def _train(plan: Plan, run: "runs.Run | None", progress: bool, interrupt: Interrupt) -> Agent:
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     use_cache()
-    task = Task(plan.world, plan.notion, plan.iterations)
+    task = trainer.simulated(plan.world, plan.notion, plan.iterations)
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
     init, iterate = program(hooks, batched=False)
     state = init(task, config, jax.random.key(plan.seed))

@@ -73,7 +73,7 @@ def untrained(world: Any, folder: Path) -> Path:
     chance = np.random.default_rng(0)
     policy, predictor = (
         chance.normal(size=networks.size(stacks, world.inputs)).astype(np.float32)
-        for stacks in (hooks.stacks(len(world.groups)), (hooks.predictor,))
+        for stacks in (hooks.stacks(world.space), (hooks.predictor,))
     )
     agent = Agent(world, "sellf", "opportunity", as_dict(config), 0, policy, predictor)
     return agent.save(folder / "agent")
@@ -117,7 +117,6 @@ def use_run(folder: Path) -> Any:
 
     from sellf import runs, training
     from sellf.algorithms import catalogue
-    from sellf.algorithms.algorithm import Task
 
     run = runs.open_run(folder / "run")
     plan = training.Plan(**run.plan)
@@ -126,7 +125,7 @@ def use_run(folder: Path) -> Any:
         return "another training"
     hooks, config = catalogue.resolve(plan.algorithm, plan.config)
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), config)
-    task = Task(plan.world, plan.notion, plan.iterations)
+    task = training.trainer.simulated(plan.world, plan.notion, plan.iterations)
     state = jax.eval_shape(
         lambda key: training.trainer.init(hooks, task, config, key), jax.random.key(plan.seed)
     )

@@ -25,7 +25,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sellf.algorithms.seen import Seen, members
-from sellf.envs.world import Chances
+from sellf.envs.policy import Categorical, Chances
+from sellf.envs.space import Space
 from sellf.fairness import Notion, Rate, define
 
 ByGroup: TypeAlias = Float[Array, "rates groups"]
@@ -62,26 +63,27 @@ def start(notion: Notion, memory: int, groups: int) -> Errors:
 
 
 def errors(
-    notion: Notion, seen: Seen, chance: Float[Array, " steps"], predict: Chances, groups: int
+    notion: Notion, space: Space, seen: Seen, decided: Categorical, predict: Chances
 ) -> Errors:
-    """Return the sums of one rollout."""
+    """Return the sums of one rollout, whose decisions were drawn from `decided`."""
     phi = predict(seen.profile)
-    rates = [_errors(rate, seen, chance, phi, groups) for rate in define(notion).rates]
+    rates = [_errors(rate, space, seen, decided, phi) for rate in define(notion).rates]
     return Errors(*(jnp.stack(sums) for sums in zip(*rates, strict=True)))
 
 
-def _errors(rate: Rate, seen: Seen, chance: Array, phi: Array, groups: int) -> Errors:
+def _errors(rate: Rate, space: Space, seen: Seen, decided: Categorical, phi: Array) -> Errors:
+    chance, revealed = decided.chance(space.favourable), decided.chance(space.reveals)
     slopes, levels = zip(*(sums.by_label(chance) for sums in rate.sums), strict=True)
     slope, level = (
         jnp.stack([jnp.broadcast_to(part, chance.shape) for part in parts], axis=1)
         for parts in (slopes, levels)
     )
     imputed = slope * phi[:, None] + level
-    known = (chance >= LEAST)[:, None]
-    weight = jnp.where(known, slope / jnp.maximum(chance, LEAST)[:, None], 0.0)
+    known = (revealed >= LEAST)[:, None]
+    weight = jnp.where(known, slope / jnp.maximum(revealed, LEAST)[:, None], 0.0)
     miss = seen.positive.astype(jnp.float32) - phi
-    x = weight * jnp.where(seen.action, miss, 0.0)[:, None]
-    inside = members(seen.group, groups)
+    x = weight * jnp.where(seen.revealed, miss, 0.0)[:, None]
+    inside = members(seen.group, len(space.groups))
     return Errors(
         inside.T @ imputed,
         inside.T @ x,
