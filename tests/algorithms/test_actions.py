@@ -224,7 +224,7 @@ def test_in_a_large_world_earlier_policies_are_those_that_decided(monkeypatch):
     problem = trainer.simulated(world, "opportunity", 2)
     state = trainer.init(hooks, problem, config, jax.random.key(0))
     state, _ = trainer.iterate(hooks, problem, config, state)
-    kept = state.extra["predictor"]
+    kept = state.extra["predictor"]._replace(iteration=jnp.zeros((), jnp.int32))
     task = trainer._task(hooks, problem)
     before = predictor._accepted_before(task, config, kept, jax.random.key(1))
     first = trainer.init(hooks, problem, config, jax.random.key(0)).learner.parameters

@@ -207,14 +207,14 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
         """Decide about the person whose turn it is."""
         if self._state is None:
             raise InputError(FIRST)
-        action = self.machine.checked(action, ())
-        given = self.machine.given(self.np_random, action, ())
+        checked = self.machine.checked(action, ())
+        given = self.machine.given(self.np_random, checked, ())
         self._state, told = self._step(self._state, given)
         read = self.machine.read(told)
         self._resource += float(read.reward)
         info = {
             "group": self.machine.world.groups[int(read.group)],
-            "label": float(read.label) if self.machine.revealed(action) else Unknown(),
+            "label": float(read.label) if self.machine.revealed(checked) else Unknown(),
             "resource": self._resource,
             "disparity": _known(read.disparity["accepted"]),
         }

@@ -101,10 +101,11 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
         raise InputError(f"the saved world is damaged: {error}") from None
     arrays = {name: jnp.asarray(leaf) for name, leaf in tables.items()}
     fields: dict[str, Any] = {name: rules[name] for name in RULES}
+    fields["start"] = float(rules["start"])
     space: dict[str, Any] = {name: tuple(rules[name]) for name in SPACE}
     space["gain"] = tuple((float(bad), float(good)) for bad, good in rules["gain"])
     return World(
-        **fields | {"start": float(rules["start"])},
+        **fields,
         space=Space(
             **space,
             group=arrays["group"],

@@ -140,13 +140,14 @@ class Definition:
     @property
     def alone(self) -> Rate:
         """The rate, of a notion that has one."""
-        if len(self.rates) > 1:
+        rate, *others = self.rates
+        if others:
             parts = " and ".join(repr(rate.name) for rate in self.rates)
             raise InputError(
                 f"notion is {self.name!r}, which has {len(self.rates)} utilities per group: use "
                 f"{parts}, one at a time."
             )
-        return self.rates[0]
+        return rate
 
 
 EVERYONE = Counts(people=1)
