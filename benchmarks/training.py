@@ -16,7 +16,6 @@ import numpy as np
 from benchmarks.report import Row
 from benchmarks.timing import best_seconds
 from sellf.algorithms import catalogue, trainer
-from sellf.algorithms.algorithm import Task
 from sellf.compiling import compiled
 from sellf.envs.worlds import make_world
 
@@ -66,7 +65,7 @@ def rows() -> list[Row]:
 def _iteration(world: str, name: str, runs: int = 1) -> float:
     """Return the seconds of one iteration (of all runs together)."""
     hooks, config = catalogue.resolve(name, {})
-    task = Task(make_world(world), "opportunity", ITERATIONS)
+    task = trainer.simulated(make_world(world), "opportunity", ITERATIONS)
     config = jax.tree.map(lambda leaf: jnp.full((runs,), leaf, jnp.float32), config)
     keys = jax.random.split(jax.random.key(0), runs)
     one: Any = partial(trainer.iterate, hooks)

@@ -15,6 +15,7 @@ from sellf.compiling import compiled
 from sellf.envs import world as worlds
 from sellf.envs.gymnasium import WorldEnv
 from sellf.envs.rollout import rollout
+from sellf.envs.space import by_profile
 from sellf.envs.worlds import WORLDS, make_world
 
 STEPS = 2048
@@ -51,8 +52,8 @@ def _compiled(name: str, count: int) -> float:
             layers = networks.unflatten(STACKS, world.inputs, parameters)
             return networks.forward(STACKS, layers, x)
 
-        accept = networks.acceptance(networks.by_profile(world, value))
-        return rollout(world, key, state, STEPS, accept)[0]
+        policy = networks.policy(world.space, by_profile(world.space, value))
+        return rollout(world, key, state, STEPS, policy)[0]
 
     everyone = compiled(jax.vmap(run, in_axes=(None, 0, 0)))
     keys = jax.random.split(jax.random.key(1), count)

@@ -33,8 +33,8 @@ if find_spec("jaxtyping"):
     from jaxtyping import install_import_hook
 
     # Where arrays are worked on; settings hold floats outside a program and arrays inside.
-    envs = [f"sellf.envs.{name}" for name in ("world", "window", "rollout")]
-    algorithms = ("networks", "advantages", "losses", "seen", "trainer")
+    envs = [f"sellf.envs.{name}" for name in ("space", "policy", "world", "window", "rollout")]
+    algorithms = ("networks", "advantages", "losses", "seen", "source", "trainer")
     install_import_hook(
         [*envs, *(f"sellf.algorithms.{n}" for n in algorithms)], "beartype.beartype"
     )

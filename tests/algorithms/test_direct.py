@@ -9,15 +9,18 @@ from hypothesis import strategies as st
 
 import sellf
 from sellf.algorithms import direct, guard
-from sellf.algorithms.algorithm import Task
 from sellf.algorithms.catalogue import resolve
-from sellf.algorithms.seen import Seen, newest_first
+from sellf.algorithms.seen import newest_first
+from sellf.envs.policy import Categorical, of_chances
 from sellf.envs.worlds import make_world
 from sellf.fairness import Counts, utility
+from tests.algorithms.rollouts import batch_of, seen_of, task_of
 
 WORLD = make_world("lending", population=300, window=200)
 WORLDS = {2: WORLD, 4: make_world("lending", groups="all", population=300, window=200)}
 RECALL, STEPS = 3, 128
+MOVED = ["opportunity", "accuracy", "predictive-parity", "false-positive-rate"]
+"""Notions that a decision itself changes."""
 SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 300, "window": 200}
 
@@ -49,13 +52,13 @@ def slow_utilities(notion, people, predict, accept, world=WORLD):
 
 
 @pytest.mark.parametrize("groups", WORLDS)
-@pytest.mark.parametrize("notion", ["opportunity", "accuracy"])
+@pytest.mark.parametrize("notion", MOVED)
 def test_utilities_are_those_of_everyone_recalled_with_chances_for_decisions(notion, groups):
     world = WORLDS[groups]
     people, predict, accept = recalled(0, world), chances(1, world), chances(2, world)
-    found, _ = direct.shares(Task(world, notion, 1), people, predict, accept)
+    found, *_ = direct.shares(task_of(world, notion), people, predict, of_chances(accept))
     slow = slow_utilities(notion, people, predict, accept, world)
-    np.testing.assert_allclose(found, slow, rtol=1e-5)
+    np.testing.assert_allclose(found[0], slow, rtol=1e-5)
 
 
 @pytest.mark.parametrize("semi", [False, True])
@@ -74,63 +77,66 @@ def test_minibatches_of_one_pass_together_give_the_utilities_after_a_change(noti
             chance(profile) < (0.25 if semi else 0), 0, chance(profile)
         )
 
-    utilities, columns = direct.shares(Task(world, notion, 1), people, predict, decided(before))
-    figures = {"utilities": utilities, "mass": columns.pop("mass")}
+    policy = of_chances(decided(before))
+    utilities, columns, figures = direct.shares(task_of(world, notion), people, predict, policy)
+    figures["utilities"] = utilities.reshape(-1)
     profile = people.profile.ravel()
-    fields = columns | {"group": world.group[profile], "old_logit": logits[0](profile)}
-    batches = [
-        direct.anchored(
-            config,
-            logits[1](profile[i : i + 32]),
-            {k: v[i : i + 32] for k, v in fields.items()},
-            figures,
-        )
-        for i in range(0, STEPS, 32)
-    ]
+
+    def utilities_after(some):
+        own = {name: column[some] for name, column in columns.items()}
+        old, new = (logit(profile[some]) for logit in logits)
+        group = world.group[profile[some]]
+        return direct.anchored(config, batch_of(world.space, group, new, old, own, figures))
+
+    batches = [utilities_after(slice(i, i + 32)) for i in range(0, STEPS, 32)]
     expected = slow_utilities(notion, people, predict, decided(after), world)
-    np.testing.assert_allclose(np.mean(batches, axis=0), expected, rtol=1e-4)
+    np.testing.assert_allclose(np.mean(batches, axis=0)[0], expected, rtol=1e-4)
 
 
 def test_whoever_is_rejected_for_certain_can_still_be_brought_back():
     config, logit = direct.Direct(semi_stochastic=True), jnp.asarray([-3.0, 0.5])
-    np.testing.assert_allclose(direct.chance(config, logit), [0, jax.nn.sigmoid(0.5)], rtol=1e-6)
-    slope = jax.grad(lambda x: jnp.sum(direct.chance(config, x)))(logit)
+
+    def chance(x):
+        return direct.chances(config, WORLD.space, Categorical(x[None]))[1]
+
+    np.testing.assert_allclose(chance(logit), [0, jax.nn.sigmoid(0.5)], rtol=1e-6)
+    slope = jax.grad(lambda x: jnp.sum(chance(x)))(logit)
     np.testing.assert_allclose(slope, jax.vmap(jax.grad(jax.nn.sigmoid))(logit), rtol=1e-6)
 
 
 def test_a_group_of_nobody_follows_the_others_as_they_change():
-    fields = {
-        "old_logit": jnp.zeros(4),
-        "group": jnp.zeros(4, jnp.int32),
-        "each_slope": jnp.ones(4),
-    }
+    columns = {"slope": np.ones((4, 1, 2), np.float32) * np.array([1, 0], np.float32)}
     figures = {"utilities": jnp.asarray([0.5, 0.5]), "mass": jnp.asarray([1.0, 0.0])}
-    now = direct.anchored(direct.Direct(), jnp.full(4, 3.0), fields, figures)
-    assert now[0] > 0.9
-    assert now[0] == now[1]
+    group = np.zeros(4, np.int32)
+    batch = batch_of(WORLD.space, group, jnp.full(4, 3.0), jnp.zeros(4), columns, figures)
+    now = direct.anchored(direct.Direct(), batch)
+    assert now[0, 0] > 0.9
+    assert now[0, 0] == now[0, 1]
 
 
-@pytest.mark.parametrize("notion", ["opportunity", "accuracy"])
+@pytest.mark.parametrize("notion", MOVED)
 def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
     people = direct.Recalled(*(leaf[:1] for leaf in recalled(7)))
     predict, accept = chances(8), chances(9)
-    utilities, columns = direct.shares(Task(WORLD, notion, 1), people, predict, accept)
-    figures = {
-        "utilities": utilities,
-        "mass": columns.pop("mass"),
+    policy = of_chances(accept)
+    utilities, columns, figures = direct.shares(task_of(WORLD, notion), people, predict, policy)
+    figures |= {
+        "utilities": utilities.reshape(-1),
         "target": jnp.asarray(0.0),
         "multiplier": jnp.asarray(1.5),
         "renyi_scale": jnp.ones(2),
     }
     profile = people.profile.ravel()
     old = jax.scipy.special.logit(accept(profile))
-    fields = columns | {
-        "group": WORLD.group[profile],
-        "old_logit": old,
-        "each_accepted_before": jnp.ones(STEPS),
-    }
+    columns["revealed_before"] = np.ones(STEPS, np.float32)
     config = direct.Direct(beta_renyi=0.0)
-    gradient = jax.grad(lambda x: direct.penalty(config, x, fields, figures))(old)
+
+    def penalty(x):
+        return direct.penalty(
+            config, batch_of(WORLD.space, WORLD.group[profile], x, old, columns, figures)
+        )
+
+    gradient = jax.grad(penalty)(old)
 
     def disparity(shift, person):
         """Move one person's chance and count again."""
@@ -153,19 +159,16 @@ def test_the_floor_is_under_what_everyone_recalled_earns():
     """The newest rollout alone is recalled: its gradient can be counted person by person."""
     people = direct.Recalled(*(leaf[:1] for leaf in recalled(10)))
     predict, accept = chances(11), chances(12)
-    columns = direct.earnings(Task(WORLD, "qualification", 1), people, predict, accept)
+    columns, figures = direct.earnings(
+        task_of(WORLD, "qualification"), people, predict, of_chances(accept)
+    )
     profile, known = people.profile.ravel(), np.asarray(people.label.ravel())
     gain = np.where(known >= 0, known, predict(profile)) - WORLD.cost
     chance = np.asarray(accept(profile))
-    np.testing.assert_allclose(columns["earned"], np.mean(chance * gain), rtol=1e-5)
+    np.testing.assert_allclose(figures["earned"], np.mean(chance * gain), rtol=1e-5)
 
     old = jax.scipy.special.logit(accept(profile))
-    fields = {
-        "each_gain": columns["each_gain"],
-        "group": WORLD.group[profile],
-        "old_logit": old,
-        "each_accepted_before": jnp.ones(STEPS),
-    }
+    columns["revealed_before"] = np.ones(STEPS, np.float32)
 
     def push(earned):
         figures = {
@@ -174,7 +177,10 @@ def test_the_floor_is_under_what_everyone_recalled_earns():
             "renyi_scale": jnp.ones(2),
         }
         config = direct.Direct(beta_renyi=0.0)
-        return jax.grad(lambda x: direct.penalty(config, x, fields, figures))(old)
+        group = WORLD.group[profile]
+        return jax.grad(
+            lambda x: direct.penalty(config, batch_of(WORLD.space, group, x, old, columns, figures))
+        )(old)
 
     expected = -7.0 * gain * chance * (1 - chance) / STEPS
     np.testing.assert_allclose(push(-0.1), expected, rtol=1e-3, atol=1e-7)
@@ -184,21 +190,12 @@ def test_the_floor_is_under_what_everyone_recalled_earns():
 def test_people_not_met_yet_earn_nothing():
     people = recalled(13)
     known = direct.Recalled(*(leaf[:-1] for leaf in people))
-    task, predict, accept = Task(WORLD, "qualification", 1), chances(14), chances(15)
-    whole, part = (direct.earnings(task, p, predict, accept)["earned"] for p in (people, known))
-    np.testing.assert_allclose(whole, part, rtol=1e-6)
-
-
-def seen_of(profile, moved, action, positive):
-    """Return a rollout with these people; what the tested functions do not look at is empty."""
-    nothing = jnp.zeros(len(profile))
-    group = WORLD.group[profile]
-    number = jnp.asarray([jnp.sum(group == g) for g in (0, 1)], jnp.float32)
-    worse = jnp.asarray([0.2, 0.6]) * number
-    counts = Counts(number, nothing[:2], nothing[:2], worse)
-    return Seen(
-        profile, moved, group, action, positive, nothing, nothing > 1, nothing > 1, nothing, counts
+    task, predict = task_of(WORLD, "qualification"), chances(14)
+    whole, part = (
+        direct.earnings(task, p, predict, of_chances(chances(15)))[1]["earned"]
+        for p in (people, known)
     )
+    np.testing.assert_allclose(whole, part, rtol=1e-6)
 
 
 def test_a_decision_is_credited_with_what_it_did_to_the_person():
@@ -211,17 +208,19 @@ def test_a_decision_is_credited_with_what_it_did_to_the_person():
     moved = jnp.where(group == 0, same[0][offset], same[1][offset]).astype(jnp.int32)
     false = jnp.zeros(200, jnp.bool_)
     predict = chances(3)
-    seen = seen_of(profile, moved, false, false)
-    task = Task(WORLD, "qualification", 1)
+    number = jnp.asarray([jnp.sum(group == g) for g in (0, 1)], jnp.float32)
+    worse = Counts(number, 0 * number, 0 * number, jnp.asarray([0.2, 0.6]) * number)
+    seen = seen_of(WORLD.space, profile, moved, false, false, worse)
+    task = task_of(WORLD, "qualification")
     utilities, up = direct.credits(task, seen, predict, "up")
     _, both = direct.credits(task, seen, predict, "both")
-    np.testing.assert_allclose(utilities, [0.2, 0.6], rtol=1e-6)
+    np.testing.assert_allclose(utilities, [[0.2, 0.6]], rtol=1e-6)
     change = np.asarray(predict(moved) - predict(profile))
     worse = np.asarray(group == 0)
     for g, sign, credit in ((worse, 1, up), (worse, 1, both), (~worse, -1, both)):
         expected = sign * (change[g] - change[g].mean()) * 200 / g.sum()
-        np.testing.assert_allclose(np.asarray(credit["each_credit"])[g], expected, atol=1e-5)
-    assert not np.asarray(up["each_credit"])[~worse].any()
+        np.testing.assert_allclose(np.asarray(credit["credit"])[g], expected, atol=1e-5)
+    assert not np.asarray(up["credit"])[~worse].any()
 
 
 @given(st.lists(st.floats(0, 1, width=32), min_size=2, max_size=6), st.data())
@@ -244,15 +243,12 @@ def simulate(rng, notion, people, chance, alpha, predicted):
     profile = jnp.asarray(kind, jnp.int32)
     action = rng.random(people) < chance[kind]
     positive = action & (rng.random(people) < alpha[kind])
-    nothing = jnp.zeros(people)
-    empty = Counts(*(nothing[:2] for _ in range(4)))
-    seen = Seen(
-        profile, profile, profile // 2, jnp.asarray(action), jnp.asarray(positive), nothing,
-        nothing > 1, nothing > 1, nothing, empty,
-    )  # fmt: skip
-    table = jnp.asarray(predicted, jnp.float32)
-    accept = jnp.asarray(chance[kind], jnp.float32)
-    found = guard.errors(notion, seen, accept, lambda p: table[p], 2)
+    # The first two profiles of each group stand for the kinds.
+    profile = (profile % 2 + 10 * (profile // 2)).astype(jnp.int32)
+    seen = seen_of(WORLD.space, profile, profile, action, positive)
+    table = jnp.zeros(WORLD.profiles).at[jnp.asarray([0, 1, 10, 11])].set(predicted)
+    drawn = of_chances(lambda _: jnp.asarray(chance[kind], jnp.float32))(profile)
+    found = guard.errors(notion, WORLD.space, seen, drawn, lambda p: table[p])
     pi, p = chance[kind], alpha[kind]
     above = pi * p if notion == "opportunity" else pi * p + (1 - pi) * (1 - p)
     below = p if notion == "opportunity" else np.ones(people)
@@ -265,7 +261,7 @@ def test_true_utilities_lie_within_their_bounds_though_policies_follow_what_was_
     alpha = np.array([0.4, 0.7, 0.5, 0.9])
     held, widths = [], []
     for _ in range(100):
-        errors, true = guard.start(4, 2), np.zeros((2, 2))
+        errors, true = guard.start(notion, 4, 2), np.zeros((2, 2))
         chance, predicted = np.array([0.3, 0.8, 0.2, 0.9]), np.array([0.55, 0.7, 0.45, 0.85])
         for _ in range(4):
             new, sums = simulate(rng, notion, 700, chance, alpha, predicted)
@@ -276,7 +272,7 @@ def test_true_utilities_lie_within_their_bounds_though_policies_follow_what_was_
             predicted = np.clip(predicted + 0.05 * tilt, 0.05, 0.95)
         _, low, high = guard.utilities(errors, jnp.asarray(0.05))
         truth = true[:, 0] / true[:, 1]
-        held.append((np.asarray(low) <= truth).all() and (truth <= np.asarray(high)).all())
+        held.append((np.asarray(low[0]) <= truth).all() and (truth <= np.asarray(high[0])).all())
         widths.append(np.mean(high - low))
     assert np.mean(held) >= 0.95
     assert np.mean(widths) < (0.75 if notion == "opportunity" else 0.35)
@@ -289,7 +285,7 @@ def test_errors_that_cancel_among_the_rejected_are_not_forgotten(notion):
     alpha = np.array([0.95, 0.05, 0.3, 0.6])
     predicted = np.array([0.05, 0.15, 0.3, 0.6])
     found, sums = simulate(np.random.default_rng(1), notion, 100_000, chance, alpha, predicted)
-    bias, promise = guard.bias(newest_first(guard.start(1, 2), found), jnp.asarray(0.05))
+    bias, promise = guard.bias(newest_first(guard.start(notion, 1, 2), found), jnp.asarray(0.05))
     real = np.ptp(sums[:, 0] / sums[:, 1])
     assert real > 0.4
     assert real <= float(promise) < real + 0.1
@@ -297,9 +293,9 @@ def test_errors_that_cancel_among_the_rejected_are_not_forgotten(notion):
 
 
 def test_nobody_met_is_nothing_known():
-    _, low, high = guard.utilities(guard.start(2, 3), jnp.asarray(0.05))
-    assert np.asarray(low).tolist() == [0, 0, 0]
-    assert np.asarray(high).tolist() == [1, 1, 1]
+    _, low, high = guard.utilities(guard.start("accuracy", 2, 3), jnp.asarray(0.05))
+    assert np.asarray(low).tolist() == [[0, 0, 0]]
+    assert np.asarray(high).tolist() == [[1, 1, 1]]
     assert float(guard.promise(low, high)) == 1
 
 
@@ -347,10 +343,12 @@ def test_a_batch_of_people_is_drawn_beside_the_minibatch():
 def test_where_nobody_is_ever_accepted_nothing_is_known_of_the_rejected(notion):
     chance, alpha = np.array([0.0, 0.8, 0.5, 0.9]), np.array([0.4, 0.7, 0.5, 0.9])
     found, _ = simulate(np.random.default_rng(1), notion, 20_000, chance, alpha, alpha)
-    _, low, high = guard.utilities(newest_first(guard.start(1, 2), found), jnp.asarray(0.05))
+    _, low, high = guard.utilities(
+        newest_first(guard.start(notion, 1, 2), found), jnp.asarray(0.05)
+    )
     # Half of the first group are certain to be rejected: any of them may have a good label.
-    assert high[0] - low[0] > 0.4
-    assert high[1] - low[1] < 0.2
+    assert high[0, 0] - low[0, 0] > 0.4
+    assert high[0, 1] - low[0, 1] < 0.2
 
 
 def test_a_semi_stochastic_policy_rejects_for_certain_below_a_quarter():

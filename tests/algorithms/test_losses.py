@@ -9,6 +9,7 @@ from sellf.algorithms import losses
 from sellf.algorithms.advantages import gae, regularised, standardised, unit_range
 from sellf.algorithms.elbert import squared_bias
 from sellf.algorithms.focops import FOCOPS, dual
+from sellf.envs.policy import Categorical, chance_of
 
 
 @pytest.fixture
@@ -20,29 +21,65 @@ def f32(x):
     return jnp.asarray(x, jnp.float32)
 
 
+def decided(logit):
+    """Return decisions of two actions, from the logit of the second."""
+    return Categorical(f32(logit)[None])
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
 def test_log_probability_entropy_and_divergence_of_a_decision(rng):
     new, old = rng.normal(size=(2, 50)) * 3
-    action = rng.random(50) < 0.5
+    action = (rng.random(50) < 0.5).astype(np.int32)
     p, q = sigmoid(new), sigmoid(old)
     chosen = np.where(action, p, 1 - p)
     np.testing.assert_allclose(
-        losses.log_probability(f32(new), jnp.asarray(action)), np.log(chosen), rtol=1e-4
+        decided(new).log_probability(jnp.asarray(action)), np.log(chosen), rtol=1e-4
     )
     entropy = -p * np.log(p) - (1 - p) * np.log(1 - p)
-    np.testing.assert_allclose(losses.entropy(f32(new)), entropy, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(decided(new).entropy(), entropy, rtol=1e-4, atol=1e-6)
     kl = p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
-    np.testing.assert_allclose(losses.divergence(f32(new), f32(old)), kl, rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(decided(new).divergence(decided(old)), kl, rtol=1e-3, atol=1e-5)
 
 
 def test_extreme_logits_stay_finite():
     logit = f32([-200.0, 200.0])
-    action = jnp.asarray([True, False])
-    assert np.isfinite(np.asarray(losses.log_probability(logit, action))).all()
-    assert np.isfinite(np.asarray(jax.grad(lambda x: losses.entropy(x).sum())(logit))).all()
+    action = jnp.asarray([1, 0])
+    assert np.isfinite(np.asarray(decided(logit).log_probability(action))).all()
+    slope = jax.grad(lambda x: decided(x).entropy().sum())(logit)
+    assert np.isfinite(np.asarray(slope)).all()
+
+
+def test_a_decision_among_several_actions_is_a_softmax(rng):
+    new, old = (Categorical(f32(rng.normal(size=(3, 50)) * 2)) for _ in range(2))
+
+    def softmax(one):
+        odds = np.exp(np.concatenate([np.zeros((1, 50)), one.log_odds]))
+        return odds / odds.sum(axis=0)
+
+    p, q = softmax(new), softmax(old)
+    np.testing.assert_allclose(new.probabilities(), p, rtol=1e-5)
+    some = (False, True, False, True)
+    np.testing.assert_allclose(new.chance(some), p[1] + p[3], rtol=1e-5)
+    np.testing.assert_allclose(chance_of(some, new.at_least()), p[1] + p[3], atol=1e-6)
+    action = rng.integers(0, 4, 50)
+    chosen = p[action, np.arange(50)]
+    found = new.log_probability(jnp.asarray(action, jnp.int32))
+    np.testing.assert_allclose(found, np.log(chosen), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(new.entropy(), -(p * np.log(p)).sum(axis=0), rtol=1e-4)
+    kl = (p * np.log(p / q)).sum(axis=0)
+    np.testing.assert_allclose(new.divergence(old), kl, rtol=1e-3, atol=1e-5)
+    # The share of each action among many draws is its probability.
+    luck = (np.arange(10_000) + 0.5) / 10_000
+    one = Categorical(jnp.repeat(new.log_odds[:, :1], 10_000, axis=1))
+    share = np.bincount(one.sample(f32(luck)), minlength=4) / 10_000
+    np.testing.assert_allclose(share, p[:, 0], atol=2e-4)
+    # Where others are too unlikely, the first is certain.
+    cut = new.or_first((False, True, True, True), 0.5)
+    sure = p[0] > 0.5
+    np.testing.assert_allclose(cut.probabilities()[0], np.where(sure, 1, p[0]), rtol=1e-5)
 
 
 def test_ppo_loss_is_that_of_stable_baselines3(rng):
@@ -187,7 +224,7 @@ def test_networks_start_orthogonal_and_run_as_numpy_would(rng):
     from sellf.algorithms import networks
     from sellf.algorithms.networks import Stack
 
-    stacks = (Stack(critics=1), Stack(policy=False, critics=2, hidden=(8, 4), activation="relu"))
+    stacks = (Stack(critics=1), Stack(policies=0, critics=2, hidden=(8, 4), activation="relu"))
     flat = networks.init(stacks, 5, jax.random.key(0))
     assert flat.shape == (networks.size(stacks, 5),)
     layers = networks.unflatten(stacks, 5, flat)

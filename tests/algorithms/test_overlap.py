@@ -6,10 +6,10 @@ import numpy as np
 
 import sellf
 from sellf.algorithms import predictor as predictors
-from sellf.algorithms.algorithm import Task
+from sellf.algorithms.algorithm import Deciding, Task
 from sellf.algorithms.catalogue import resolve
-from sellf.algorithms.seen import Seen
-from sellf.fairness import Counts
+from sellf.envs.policy import Categorical
+from tests.algorithms.rollouts import seen_of
 
 GROUPS = 2
 
@@ -46,7 +46,7 @@ def test_a_group_that_nobody_came_from_and_one_that_is_all_accepted_stay_finite(
 def test_the_error_is_the_weighted_mean_of_prediction_minus_label_over_accepted_people():
     world = sellf.make_world("lending", population=300, window=200)
     hooks, config = resolve("sellf", {"predictor_rate": 0.05})
-    task = Task(world, "opportunity", 3)
+    task = Task(world.space, "opportunity", 3, hooks.stacks(world.space)[0].actor)
     keys = jax.random.split(jax.random.key(0), 2)
     predictor = predictors.start(hooks.predictor, task, config, keys[0])
     slope = jnp.linspace(-2.0, 2.0, world.profiles)
@@ -54,13 +54,10 @@ def test_the_error_is_the_weighted_mean_of_prediction_minus_label_over_accepted_
     people = rng.integers(0, world.profiles, 400)
     action = rng.random(400) < 1 / (1 + np.exp(-np.asarray(slope)))[people]
     positive = action & (rng.random(400) < np.asarray(world.alpha)[people])
-    none = jnp.zeros(400)
-    seen = Seen(
-        *map(jnp.asarray, (people, people, np.asarray(world.group)[people], action, positive)),
-        *(none, none > 0, none > 0, none, Counts(*jnp.zeros((4, GROUPS)))),
-    )
-    after, figures = predictors.learn(
-        hooks.predictor, task, config, predictor, seen, lambda p: slope[p], jnp.zeros(1), keys[1]
+    seen = seen_of(world.space, people, people, action, positive)
+    deciding = Deciding(lambda p: Categorical(slope[p][None]), jnp.zeros(1))
+    after, _, figures = predictors.learn(
+        hooks.predictor, task, config, predictor, seen, deciding, keys[1]
     )
 
     accepted = np.flatnonzero(action)

@@ -54,7 +54,9 @@ def test_every_algorithm_trains_and_one_seed_gives_one_agent(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["sellf", "sellf-direct"])
-@pytest.mark.parametrize("notion", ["accuracy", "qualification"])
+@pytest.mark.parametrize(
+    "notion", ["accuracy", "qualification", "predictive-parity", "equalized-odds"]
+)
 def test_every_notion_and_four_groups(notion, algorithm):
     agent = sellf.train(
         "lending",
@@ -131,8 +133,8 @@ def _flip_hidden_labels(monkeypatch):
     decide = worlds.decide
 
     def flipped(world, profile, action, chance, *rest):
-        turned = jnp.where(action, chance.label, 1 - chance.label)
-        later = jnp.where(action, chance.later_label, 1 - chance.later_label)
+        turned = jnp.where(action == 1, chance.label, 1 - chance.label)
+        later = jnp.where(action == 1, chance.later_label, 1 - chance.later_label)
         chance = chance._replace(label=turned, later_label=later)
         return decide(world, profile, action, chance, *rest)
 
@@ -200,13 +202,13 @@ def test_only_imputation_reveals_the_disparity():
 
 def test_weights_make_the_predictor_right_about_the_rejected():
     """A straight line through a curve: fitted to the accepted it is wrong about the rejected."""
-    from functools import partial
-
     from sellf.algorithms import predictor as predictors
-    from sellf.algorithms.algorithm import Task
+    from sellf.algorithms.algorithm import Deciding
     from sellf.algorithms.catalogue import resolve
-    from sellf.algorithms.seen import see
-    from sellf.envs.rollout import rollout
+    from sellf.algorithms.source import Asked, Simulator
+    from sellf.envs.policy import Categorical
+    from sellf.envs.space import observe
+    from tests.algorithms.rollouts import task_of
 
     grid = np.linspace(-2, 2, 41)
     world = sellf.world_from_frame(
@@ -217,26 +219,30 @@ def test_weights_make_the_predictor_right_about_the_rejected():
         cost=0.5,
         population=2000,
     )
-    x = np.asarray(worlds.observe(world, jnp.arange(world.profiles)))[:, 0]
+    x = np.asarray(observe(world.space, jnp.arange(world.profiles)))[:, 0]
     logit = jnp.asarray(1.5 * x, jnp.float32)  # accepts the right arm, where the label rises
-    policy = lambda p: logit[p]  # noqa: E731
+    deciding = Deciding(lambda p: Categorical(logit[None, p]), jnp.zeros(1))
+    source = Simulator(world, "opportunity")
+    asked = Asked(deciding.policy, None, "accepted", 2048)
     error = {}
     for weighted in (True, False):
         _, config = resolve(
             "sellf", {"weighted": weighted, "density": "balance", "predictor_decay": 0.97}
         )
-        task = Task(world, "opportunity", 100)
-        state = worlds.reset(world, jax.random.key(0))
+        task = task_of(world, "opportunity", 100)
+        state = source.start(jax.random.key(0))
         predictor = predictors.start(predictors.LINEAR, task, config, jax.random.key(1))
-        learn = jax.jit(partial(predictors.learn, predictors.LINEAR, policy=policy))
-        collect = jax.jit(
-            lambda k, s: rollout(world, k, s, 2048, lambda p: jax.nn.sigmoid(logit[p]))
-        )
+
+        @jax.jit
+        def step(key, state, predictor, task=task, config=config):
+            state, seen, _ = source.collect(key, state, asked)
+            learned = predictors.learn(
+                predictors.LINEAR, task, config, predictor, seen, deciding, key
+            )
+            return state, learned[0]
+
         for i in range(100):
-            key = jax.random.key(2 + i)
-            state, steps = collect(key, state)
-            seen = see(world, steps, "opportunity", "accepted")
-            predictor, _ = learn(task, config, predictor, seen, parameters=jnp.zeros(1), key=key)
+            state, predictor = step(jax.random.key(2 + i), state, predictor)
         phi = np.asarray(predictors.chances(predictors.LINEAR, task, predictor)(
             jnp.arange(world.profiles)
         ))  # fmt: skip
@@ -549,3 +555,27 @@ def test_configs_that_one_program_cannot_train_are_refused():
         sellf.train("lending", "ppo", seeds=[0, 1], out="x", progress=False)
     with pytest.raises(ValueError, match="configs or seeds is empty"):
         sellf.train("lending", "ppo", seeds=[], progress=False)
+
+
+def test_settings_that_mean_nothing_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match=r"omega is 2\.0: give a number from 0 to 1"):
+        sellf.train("lending", omega=2)
+    with pytest.raises(ValueError, match=r"seeds is 3: give several, for example range\(3\)"):
+        sellf.train("lending", seeds=3)
+    with pytest.raises(ValueError, match=r"epochs is 2\.5: give a whole number") as error:
+        sellf.train("lending", epochs=np.float64(2.5))
+    assert "np." not in str(error.value)
+
+
+def test_deployments_do_not_draw_what_the_training_with_the_same_seed_drew():
+    from sellf.evaluation import _keys
+
+    training_key = jax.random.key(0)
+    keys = jax.random.split(training_key, 4), _keys(0, 4)
+    trained, deployed = (np.asarray(jax.random.key_data(key)) for key in keys)
+    assert not (trained[:, None] == deployed[None]).all(axis=-1).any()
+
+
+def test_an_algorithm_that_compares_one_rate_says_so_of_a_notion_that_has_two():
+    with pytest.raises(ValueError, match="use 'opportunity' and 'false-positive-rate', one at a"):
+        sellf.train("lending", "elbert", notion="equalized-odds", **SHORT)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from sellf.audit.scores import Person
-from sellf.fairness.notions import NOTIONS, Counts, utility
+from sellf.audit.verdict import AUDITED as NOTIONS
+from sellf.fairness.notions import Counts, utility
 
 
 def policy(group, x):

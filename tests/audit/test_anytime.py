@@ -11,7 +11,7 @@ from scipy.stats import binom
 from sellf.audit import anytime
 from sellf.audit.anytime import HORIZONS, WEIGHTS, Line, line, lower, lower_difference
 from sellf.audit.betting import LARGEST_LOSS
-from sellf.fairness.notions import NOTIONS
+from sellf.audit.verdict import AUDITED as NOTIONS
 from tests.audit.plain import draw, truths
 from tests.audit.test_betting import KINDS, STRATA, chance_of, person_of, truth
 

@@ -11,7 +11,8 @@ from scipy.stats import binom
 from sellf.audit import betting
 from sellf.audit.betting import LARGEST_LOSS, climb, corners, games, lower, lower_difference
 from sellf.audit.scores import Person
-from sellf.fairness.notions import NOTIONS, Counts, utility
+from sellf.audit.verdict import AUDITED as NOTIONS
+from sellf.fairness.notions import Counts, utility
 from tests.audit.plain import draw, truths
 
 TAU = 0.01

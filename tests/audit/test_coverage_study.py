@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sellf.fairness.notions import NOTIONS
+from sellf.audit.verdict import AUDITED as NOTIONS
 
 
 def test_there_are_enough_cells_with_the_sizes_that_were_once_missed():

@@ -5,10 +5,11 @@ import pytest
 
 import sellf
 from sellf.audit.interval import Interval
+from sellf.audit.verdict import AUDITED as NOTIONS
 from sellf.audit.verdict import decide, of_pairs
 from sellf.cli.lending_log import example, truth
 from sellf.envs.tables import compas
-from sellf.fairness.notions import NOTIONS, Counts, utility
+from sellf.fairness.notions import Counts, utility
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
 
 LENDING = {

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sellf.audit.scores import Person, Side, by_unit, reach, running_prediction, scores, sides
-from sellf.fairness.notions import NOTIONS
+from sellf.audit.verdict import AUDITED as NOTIONS
 
 TAU = 0.01
 chance = st.floats(0, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.fairness.notions import NOTIONS
+from sellf.audit.verdict import AUDITED as NOTIONS
 from tests.audit.logs import COLUMNS, lending
 
 

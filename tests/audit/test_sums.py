@@ -14,7 +14,7 @@ from sellf.audit.estimate import views
 from sellf.audit.scores import Person, scores, sides
 from sellf.audit.sources import open_log
 from sellf.audit.sums import Sums, add_up, fourth_moment, miss_fourth_moment, sample, score_moments
-from sellf.fairness.notions import NOTIONS
+from sellf.audit.verdict import AUDITED as NOTIONS
 from tests.audit.logs import lending
 
 N = 5000

@@ -9,7 +9,9 @@ import pytest
 
 import sellf
 from sellf.envs import world as worlds
+from sellf.envs.policy import of_chances
 from sellf.envs.rollout import rollout
+from sellf.envs.space import observe
 
 
 def table(rows=200):
@@ -56,16 +58,17 @@ def test_a_world_from_a_table_runs_end_to_end(kind):
         "group = m",
     )
     state = worlds.reset(world, jax.random.key(0))
-    state, steps = rollout(world, jax.random.key(1), state, 1000, lambda p: world.alpha[p])
+    policy = of_chances(lambda p: world.alpha[p])
+    state, steps = rollout(world, jax.random.key(1), state, 1000, policy)
     assert np.isfinite(np.asarray(steps.reward)).all()
     assert float(steps.reward.sum()) != 0
-    gap = worlds.exact_disparity(world, state, lambda p: world.alpha[p], "opportunity")
+    gap = worlds.exact_disparity(world, state, policy, "opportunity")
     assert 0 < float(gap) < 0.3
 
 
 def test_moves_are_the_transition_applied_to_every_kind_of_person():
     world = sellf.world_from_frame(table(), **SETTINGS)
-    numbers = np.asarray(worlds.observe(world, jnp.arange(world.profiles)))
+    numbers = np.asarray(observe(world.space, jnp.arange(world.profiles)))
     score = numbers[:, world.columns.index("score")]
     step = np.unique(np.diff(np.unique(score)).round(4))
     assert len(step) == 1  # scores are evenly spaced, none left out

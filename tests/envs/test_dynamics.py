@@ -7,6 +7,7 @@ import pytest
 
 from sellf.envs import window as windows
 from sellf.envs import world as worlds
+from sellf.envs.policy import of_chances
 from sellf.envs.rollout import episodes_within, replay, rollout, running_sum
 from sellf.envs.worlds import WORLDS, make_world
 from sellf.fairness import VIEWS, utility
@@ -34,7 +35,7 @@ def test_steps_are_those_of_the_slow_world(name, notion):
 
     def body(state, given):
         draw, u = given
-        action = u < accept[state.profile[state.person]]
+        action = (u < accept[state.profile[state.person]]).astype(jnp.int32)
         return worlds.advance(world, state, action, draw, notion, lambda p: predict[p])
 
     advance = jax.jit(lambda state, given: jax.lax.scan(body, state, given))
@@ -88,8 +89,8 @@ def slow_replay(world, rules, state, people, window, chance, luck, accept, predi
 
     for decision in entries(0):
         slow.remember(decision)
-    slow.time, slow.accepted = int(state.time), int(state.accepted)
-    slow.positive = int(state.positive)
+    slow.time = int(state.time)
+    slow.accepted, slow.positive = map(int, state.taken[0])
     person, episode = int(state.person), 0
     result = []
     for t in range(len(luck)):
@@ -130,22 +131,22 @@ def test_a_rollout_is_the_same_as_one_step_after_the_other(name, settings, steps
     episodes = episodes_within(world, steps)
     people = worlds.newcomers(world, keys[0], episodes)
     window = jax.vmap(
-        lambda k, p: worlds.refill(world, k, p, lambda s: accept[s], lambda s: predict[s])
+        lambda k, p: worlds.refill(world, k, p, lambda s: accept[None, s], lambda s: predict[s])
     )(jax.random.split(keys[1], episodes), people)
     window = window._replace(oldest=window.oldest + 17)
     state = worlds.reset(world, keys[2])._replace(
-        time=jnp.asarray(used[0]), accepted=jnp.asarray(used[1]), positive=jnp.asarray(used[2])
+        time=jnp.asarray(used[0]), taken=jnp.asarray([used[1:]])
     )
     chance = worlds.draws(world, keys[3], (steps,))
     luck = jax.random.uniform(keys[4], (steps,))
-    final, got = jax.jit(replay, static_argnames=("accept", "notion", "predict"))(
+    final, got = jax.jit(replay, static_argnames=("policy", "notion", "predict"))(
         world,
         state,
         people,
         window,
         chance,
         luck,
-        accept=lambda p: accept[p],
+        policy=lambda p: accept[None, p],
         notion=notion,
         predict=lambda p: predict[p],
     )
@@ -167,11 +168,8 @@ def test_a_rollout_is_the_same_as_one_step_after_the_other(name, settings, steps
         else:
             assert got.following[t] == got.profile[t + 1]
     assert final.profile.tolist() == [slow.rules.profile(person) for person in slow.people]
-    assert (final.time, final.accepted, final.positive) == (
-        slow.time,
-        slow.accepted,
-        slow.positive,
-    )
+    assert final.time == slow.time
+    assert final.taken.tolist() == [[slow.accepted, slow.positive]]
     assert final.window.histogram.tolist() == slow.recount()
     ring = np.roll(final.window.entries, -int(final.window.oldest)).tolist()
     assert [kind for kind in ring if kind < len(world.groups) * 8] == slow.window().tolist()
@@ -181,7 +179,9 @@ def test_rollouts_join_up_and_start_anew_where_an_episode_ended():
     world = make_world("lending", horizon=1000, population=50, window=60)
     state = worlds.reset(world, jax.random.key(0))
     over = []
-    run = jax.jit(lambda k, s: rollout(world, k, s, 500, lambda p: jnp.full(p.shape, 0.2)))
+    run = jax.jit(
+        lambda k, s: rollout(world, k, s, 500, of_chances(lambda p: jnp.full(p.shape, 0.2)))
+    )
     for i in range(5):
         state, steps = run(jax.random.key(i), state)
         over.append(bool(steps.truncated[-1]))
@@ -194,11 +194,12 @@ def test_the_window_in_three_views_is_the_disparity_of_its_decisions():
 
     rng = np.random.default_rng(0)
     group, action, label, guess = rng.integers(0, 3, 500), *rng.integers(0, 2, (3, 500))
-    entries = windows.entry(*map(jnp.asarray, (group, action, label, guess)))
-    window = windows.of_entries(entries, 3)
+    space = make_world("lending", groups=["Asian", "Black", "White"]).space
+    entries = windows.entry(space, *map(jnp.asarray, (group, action, label, guess)))
+    window = windows.of_entries(space, entries)
     for notion in ("qualification", "accuracy", "opportunity"):
         for view in VIEWS:
-            ours = utility(notion, windows.counts(window.histogram, view))
+            ours = utility(notion, windows.counts(space, window.histogram, view))
             rows = sellf.disparity(
                 notion, group=group, action=action, label=label, prediction=guess, view=view
             )
@@ -225,7 +226,7 @@ def test_exact_disparity_is_what_many_draws_come_to(name):
     label = rng.random(len(profile)) < np.asarray(world.alpha)[profile]
     action = rng.random(len(profile)) < np.asarray(accept)[profile]
     for notion in ("qualification", "accuracy", "opportunity", "demographic"):
-        exact = worlds.exact_disparity(world, state, lambda p: accept[p], notion)
+        exact = worlds.exact_disparity(world, state, of_chances(lambda p: accept[p]), notion)
         drawn = sellf.disparity(
             notion, group=np.asarray(world.group)[profile], action=action, label=label
         )
@@ -237,7 +238,9 @@ def test_with_everyone_accepted_scores_settle_as_the_chain_s_eigenvector_says():
     world = make_world("lending", population=2_000, window=1, horizon=10**9, start=1e9)
     state = worlds.reset(world, jax.random.key(0))
     everyone = jax.jit(
-        lambda key, state: rollout(world, key, state, 20_000, lambda p: jnp.ones(p.shape))[0]
+        lambda key, state: rollout(
+            world, key, state, 20_000, of_chances(lambda p: jnp.ones(p.shape))
+        )[0]
     )
     for i in range(600):
         state = everyone(jax.random.key(i), state)
@@ -260,8 +263,9 @@ def test_worlds_vectorise_over_populations():
     world = make_world("recidivism", population=200, window=300)
     keys = jax.random.split(jax.random.key(0), 4)
     states = jax.vmap(lambda k: worlds.reset(world, k))(keys)
+    alpha = lambda p: world.alpha[p]  # noqa: E731
     run = lambda key, state: rollout(  # noqa: E731
-        world, key, state, 300, lambda p: world.alpha[p], "accuracy", lambda p: world.alpha[p]
+        world, key, state, 300, of_chances(alpha), "accuracy", alpha
     )
     together = jax.jit(jax.vmap(run))(keys, states)
     alone = jax.jit(run)(keys[2], jax.tree.map(lambda leaf: leaf[2], states))

@@ -109,7 +109,7 @@ def test_flipping_every_hidden_label_changes_nothing_that_is_told(name, monkeypa
 
     def flipped(world, profile, action, chance, *rest):
         # A rejected person's label is drawn from the other end of the same chance.
-        turned = jnp.where(action, chance.label, 1 - chance.label)
+        turned = jnp.where(action == 1, chance.label, 1 - chance.label)
         return decide(world, profile, action, chance._replace(label=turned), *rest)
 
     monkeypatch.setattr(worlds, "decide", flipped)
@@ -168,3 +168,25 @@ def test_many_populations_at_once_behave_like_single_ones():
     made = gymnasium.make_vec("sellf/School-v0", num_envs=3, population=50)
     assert made.reset(seed=0)[0].shape == (3, 121)
     made.close()
+
+
+@pytest.mark.parametrize("action", [2, -1, 0.5, None, "1", [1], np.float32(1)], ids=str)
+def test_what_is_no_action_is_refused(action):
+    env = WorldEnv("lending", population=50)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"give one of 0 \(reject\), 1 \(accept\)") as error:
+        env.step(action)
+    assert "np." not in str(error.value)
+    many = WorldVectorEnv(num_envs=2, world="lending", population=50)
+    many.reset(seed=0)
+    with pytest.raises(ValueError, match="for each of the 2 populations"):
+        many.step([0, action])
+    env.step(np.int64(1))
+    env.step(True)
+
+
+def test_a_step_before_the_first_reset_is_refused():
+    with pytest.raises(ValueError, match=r"call reset\(\) before step\(\)"):
+        WorldEnv("lending", population=50).step(0)
+    with pytest.raises(ValueError, match=r"call reset\(\) before step\(\)"):
+        WorldVectorEnv(num_envs=2, world="lending", population=50).step(np.zeros(2, int))

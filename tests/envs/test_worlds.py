@@ -13,6 +13,7 @@ from sellf.envs import world as worlds
 from sellf.envs.recidivism import smoothed
 from sellf.envs.school import enem
 from sellf.envs.school import model as school_model
+from sellf.envs.space import observe
 from sellf.envs.tables import compas
 from sellf.envs.worlds import make_world
 from sellf.errors import InputError
@@ -43,7 +44,7 @@ def test_the_paper_s_worlds(name, inputs, groups, qualification):
     assert (world.inputs, len(world.groups)) == (inputs, groups)
     assert gap(world) == pytest.approx(qualification, abs=0.005)
     assert world.population == world.window == 4000
-    seen = worlds.observe(world, jnp.arange(50))
+    seen = observe(world.space, jnp.arange(50))
     assert seen.shape == (50, inputs)
     # Each one-hot block, the group's among them, has exactly one 1.
     assert (seen[:, -groups:].sum(axis=1) == 1).all()

@@ -36,6 +36,22 @@ def logs(draw, *, min_groups=2, max_groups=6, max_rows=40):
     return Log(group, action.tolist(), draw(bits), prediction)
 
 
+SPEAKS_OF = {
+    "opportunity": lambda y, a: y == 1,
+    "predictive-parity": lambda y, a: a == 1,
+    "false-positive-rate": lambda y, a: y == 0,
+}
+"""Of whom a utility is the mean; others are of everyone."""
+VALUE = {
+    "qualification": lambda y, a: y,
+    "accuracy": lambda y, a: y == a,
+    "opportunity": lambda y, a: a,
+    "demographic": lambda y, a: a,
+    "predictive-parity": lambda y, a: y,
+    "false-positive-rate": lambda y, a: a,
+}
+
+
 def utility_by_hand(notion, log: Log, group, view) -> float:
     """Compute E[U(Y, A) | C] by enumerating people and, where imputed, both possible labels."""
     total = weight = 0.0
@@ -45,10 +61,6 @@ def utility_by_hand(notion, log: Log, group, view) -> float:
         guessed = view == "imputed" and a == 0
         outcomes = [(1, p), (0, 1 - p)] if guessed else [(y, 1.0)]
         for outcome, chance in outcomes:
-            if notion == "opportunity":
-                if outcome == 1:
-                    total, weight = total + chance * a, weight + chance
-            else:
-                value = {"qualification": outcome, "accuracy": outcome == a, "demographic": a}
-                total, weight = total + chance * value[notion], weight + chance
+            if SPEAKS_OF.get(notion, lambda *_: True)(outcome, a):
+                total, weight = total + chance * VALUE[notion](outcome, a), weight + chance
     return total / weight if weight > 0 else float("nan")

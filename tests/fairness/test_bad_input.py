@@ -166,3 +166,13 @@ def test_any_input_ends_in_a_result_or_a_clear_error(notion, view, log):
             assert any(word in str(error) for word in (*log, "notion", "view"))
         else:
             assert all(np.isnan(u) or 0 <= u <= 1 for u in result.by_group.values())
+
+
+def test_values_are_shown_as_one_types_them():
+    log = {"group": ["a", "b"], "action": [1, 0], "label": np.array(["yes", "no"])}
+    with pytest.raises(ValueError, match="label holds 'yes' at row 0"):
+        sellf.disparity("accuracy", **log)
+    with pytest.raises(ValueError, match="notion is 3: "):
+        sellf.disparity(np.int64(3), **log)
+    with pytest.raises(ValueError, match="one value only, 'a'"):
+        sellf.disparity("demographic", group=np.array(["a", "a"]), action=[1, 0])

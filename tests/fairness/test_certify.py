@@ -6,7 +6,7 @@ import pytest
 import sellf
 from sellf.fairness import bias_bound, bias_shares
 
-NOTIONS = ["qualification", "accuracy", "opportunity"]
+NOTIONS = ["qualification", "accuracy", "opportunity", "false-positive-rate"]
 WORLDS = 10_000
 
 

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sellf
-from sellf.fairness import NOTIONS, VIEWS
+from sellf.fairness import NOTIONS, VIEWS, define
 from tests.fairness.samples import Log, logs, utility_by_hand
 
-LABELLED = [notion for notion in NOTIONS if notion != "demographic"]
+ALONE = [notion for notion in NOTIONS if len(define(notion).rates) == 1]
+HIDING = [notion for notion in ALONE if define(notion).hides]
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,7 @@ def _undefined_is_expected():
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("notion", ALONE)
 @given(log=logs())
 def test_utilities_are_the_definitions_applied_person_by_person(notion, view, log):
     result = sellf.disparity(notion, **log.columns(), view=view)
@@ -37,7 +38,7 @@ def test_utilities_are_the_definitions_applied_person_by_person(notion, view, lo
         assert np.isnan(result.value)
 
 
-@pytest.mark.parametrize("notion", LABELLED)
+@pytest.mark.parametrize("notion", HIDING)
 @settings(max_examples=400)
 @given(log=logs(), weighted=st.booleans(), data=st.data())
 def test_decomposition_is_an_identity_on_every_sample(notion, log, weighted, data):
@@ -56,7 +57,7 @@ def test_decomposition_is_an_identity_on_every_sample(notion, log, weighted, dat
         )
 
 
-@pytest.mark.parametrize("notion", LABELLED)
+@pytest.mark.parametrize("notion", HIDING)
 @given(log=logs())
 def test_terms_of_the_decomposition_are_what_they_say(notion, log):
     parts = sellf.decompose(notion, **log.columns())
@@ -75,11 +76,11 @@ def test_terms_of_the_decomposition_are_what_they_say(notion, log):
             assert np.isnan(parts.kappa[i])
 
 
-@pytest.mark.parametrize("notion", LABELLED)
+@pytest.mark.parametrize("notion", HIDING)
 @given(log=logs(max_rows=20))
 def test_expectation_over_draws_is_what_probabilities_give(notion, log):
-    if notion == "opportunity":  # a ratio of expectations, not an expectation of ratios
-        return
+    if define(notion).alone.among.rejected_positive:
+        return  # a ratio of expectations, not an expectation of ratios
     rng = np.random.default_rng(0)
     draws = rng.random((4000, len(log.group))) < np.array(log.prediction)
     z, a, y, _ = (np.array(column) for column in log.columns().values())
@@ -113,22 +114,36 @@ def test_a_search_finds_worlds_where_the_accepted_view_hides_a_large_disparity(n
 
 
 def test_true_view_agrees_with_fairlearn_on_random_data():
-    from fairlearn.metrics import MetricFrame, selection_rate, true_positive_rate
-    from sklearn.metrics import accuracy_score
+    from fairlearn.metrics import (
+        MetricFrame,
+        equalized_odds_difference,
+        false_positive_rate,
+        selection_rate,
+        true_positive_rate,
+    )
+    from sklearn.metrics import accuracy_score, precision_score
+
+    def mean_label(y_true, y_pred, sample_weight):
+        return np.average(y_true, weights=sample_weight)
 
     rng = np.random.default_rng(2)
     metrics = {
+        "qualification": mean_label,
         "demographic": selection_rate,
         "accuracy": accuracy_score,
         "opportunity": true_positive_rate,
+        "predictive-parity": precision_score,
+        "false-positive-rate": false_positive_rate,
     }
+    assert {rate.name for notion in NOTIONS for rate in define(notion).rates} <= set(metrics)
     for _ in range(100):
         n, groups = rng.integers(50, 500), rng.integers(2, 6)
         group = rng.choice([f"group {i}" for i in range(groups)], n)
-        group[:groups] = [f"group {i}" for i in range(groups)]
+        group[: 2 * groups] = [f"group {i}" for i in range(groups)] * 2
         label, action = rng.integers(0, 2, n), rng.integers(0, 2, n)
-        label[:groups] = 1  # fairlearn calls the rate of a group without positives 0
-        weights = rng.random(n) if rng.random() < 0.5 else np.ones(n)
+        # fairlearn calls the rate of a group without positives 0, or without negatives.
+        label[: 2 * groups] = action[: 2 * groups] = np.repeat([0, 1], groups)
+        weights = rng.uniform(0.01, 1, n) if rng.random() < 0.5 else np.ones(n)
         frame = MetricFrame(
             metrics=metrics,
             y_true=label,
@@ -136,11 +151,32 @@ def test_true_view_agrees_with_fairlearn_on_random_data():
             sensitive_features=group,
             sample_params={name: {"sample_weight": weights} for name in metrics},
         )
-        for notion in metrics:
-            ours = sellf.disparity(notion, group=group, action=action, label=label, weights=weights)
-            theirs = frame.by_group[notion]
-            assert ours.by_group == pytest.approx(theirs.to_dict(), abs=1e-12)
-            assert ours.value == pytest.approx(frame.difference()[notion], abs=1e-12)
+        log = {"group": group, "action": action, "label": label, "weights": weights}
+        for notion in NOTIONS:
+            ours = sellf.disparity(notion, **log)
+            for rate, by_group in ours.by_rate.items():
+                assert by_group == pytest.approx(frame.by_group[rate].to_dict(), abs=1e-12)
+            theirs = frame.difference()[list(ours.by_rate)].max()
+            assert ours.value == pytest.approx(theirs, abs=1e-12)
+        if "equalized-odds" in NOTIONS:
+            theirs = equalized_odds_difference(
+                label, action, sensitive_features=group, sample_weight=weights
+            )
+            assert sellf.disparity("equalized-odds", **log).value == pytest.approx(
+                theirs, abs=1e-12
+            )
+
+
+def test_predictions_cannot_change_what_no_label_of_the_rejected_is_in():
+    log = {"group": [0, 0, 0, 1, 1, 1], "action": [1, 1, 0, 1, 1, 0], "label": [1, 0, 1, 1, 1, 0]}
+    for notion in set(ALONE) - set(HIDING):
+        with pytest.raises(ValueError, match=f"notion is '{notion}', which needs no label"):
+            sellf.decompose(notion, **log, prediction=[0.5] * 6)
+        with pytest.raises(ValueError, match=f"notion is '{notion}', which needs no label"):
+            sellf.certify(notion, 0.05, imputed=0, rejection_rate=[0, 0], error_bound=[0, 0])
+        hidden = log | {"label": [1, 0, np.nan, 1, 1, np.nan]}
+        seen = sellf.disparity(notion, **hidden).by_group
+        assert seen == sellf.disparity(notion, **log).by_group
 
 
 def test_weights_count_people_as_repeated_rows_would():
@@ -240,3 +276,43 @@ def test_results_print_and_become_frames():
     assert list(parts.to_frame()["kappa"]) == list(parts.kappa.values())
     with pytest.raises(ImportError, match="pip install nosuchframes"):
         result.to_frame("nosuchframes")
+
+
+def test_equalized_odds_has_two_utilities_a_group_and_the_larger_disparity_counts():
+    log = {
+        "group": ["a"] * 4 + ["b"] * 4,
+        "action": [1, 1, 1, 0, 1, 0, 0, 0],
+        "label": [1, 1, 0, 0, 1, 1, 0, 0],
+    }
+    both = sellf.disparity("equalized-odds", **log)
+    parts = {name: sellf.disparity(name, **log) for name in both.by_rate}
+    assert list(parts) == ["opportunity", "false-positive-rate"]
+    assert both.value == max(part.value for part in parts.values()) == 0.5
+    assert {name: part.by_group for name, part in parts.items()} == both.by_rate
+    assert {"opportunity", "false-positive-rate"} <= set(both.to_frame("polars").columns)
+    worse = sellf.disparity("equalized-odds", **log | {"action": [1, 1, 1, 1, 1, 0, 0, 0]})
+    assert worse.by_group == worse.by_rate["false-positive-rate"] == {"a": 1.0, "b": 0.0}
+    with pytest.raises(ValueError, match="use 'opportunity' and 'false-positive-rate', one at a"):
+        sellf.decompose("equalized-odds", **log, prediction=[0.5] * 8)
+    undefined = sellf.disparity("equalized-odds", **log | {"label": [0] * 4 + [1, 1, 0, 0]})
+    assert undefined.undefined == ["a"]
+    assert undefined.value == 0.75
+
+
+def test_an_unknown_notion_is_refused_with_the_same_sentence_everywhere():
+    pytest.importorskip("jax")
+    from sellf.envs.gymnasium import WorldEnv
+
+    log = {"group": [0, 1], "action": [1, 0], "label": [1, 1]}
+    sentence = "notion is 'oportunity': did you mean 'opportunity'? It is one of"
+    for ask in (
+        lambda name: sellf.disparity(name, **log),
+        lambda name: sellf.decompose(name, **log, prediction=[0, 0]),
+        lambda name: sellf.certify(name, 0, imputed=0, rejection_rate=[0], error_bound=[0]),
+        lambda name: sellf.audit(log, group="group", decision="action", notion=name),
+        lambda name: sellf.train("lending", notion=name),
+        lambda name: WorldEnv("lending", notion=name),
+    ):
+        with pytest.raises(sellf.errors.InputError) as error:
+            ask("oportunity")
+        assert str(error.value).startswith(sentence)

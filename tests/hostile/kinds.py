@@ -68,7 +68,7 @@ def untrained(world: Any, folder: Path) -> Path:
     chance = np.random.default_rng(0)
     policy, predictor = (
         chance.normal(size=networks.size(stacks, world.inputs)).astype(np.float32)
-        for stacks in (hooks.stacks(len(world.groups)), (hooks.predictor,))
+        for stacks in (hooks.stacks(world.space), (hooks.predictor,))
     )
     agent = Agent(spec, policy, predictor)
     return agent.save(folder / "agent")

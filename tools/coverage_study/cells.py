@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from sellf.fairness.notions import NOTIONS, Notion
+from sellf.audit.verdict import AUDITED as NOTIONS
+from sellf.fairness.notions import Notion
 
 Law = Literal[
     "wide", "extreme", "low", "falling", "halves", "rule 2%", "rule 10%", "no overlap", "constant"

@@ -11,7 +11,7 @@ from sellf.algorithms.pocar import pocar, pocar_oracle
 from sellf.algorithms.ppo import ppo
 from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
 from sellf.errors import InputError
-from sellf.fairness.checks import one_of
+from sellf.fairness.checks import one_of, short
 
 ALGORITHMS: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -52,9 +52,9 @@ def configure(algorithm: Algorithm, settings: dict[str, Any]) -> PPO:
         if name in CHOICES:
             one_of(name, value, CHOICES[name])
         elif isinstance(known[name], bool) != isinstance(value, bool):
-            raise InputError(f"{name} is {value!r}: give {type(known[name]).__name__}.")
+            raise InputError(f"{name} is {short(value)}: give {type(known[name]).__name__}.")
         elif isinstance(known[name], int) and not isinstance(value, int):
-            raise InputError(f"{name} is {value!r}: give a whole number.")
+            raise InputError(f"{name} is {short(value)}: give a whole number.")
         elif isinstance(known[name], float) and not _number(value):
             raise InputError(f"{name} is {str(value)[:80]!r}: give a number.")
     exact: dict[str, Any] = {

@@ -74,7 +74,7 @@ def check(config: PPO) -> None:
             raise InputError(f"{field.name} is 0: give a number above 0.")
         if field.name == "guard_delta" and not 0 < value < 1:
             raise InputError(f"{field.name} is {value}: give a number above 0 and below 1.")
-        if field.name in ("gamma", "gae_lambda") and value > 1:
+        if field.name in ("gamma", "gae_lambda", "omega") and value > 1:
             raise InputError(f"{field.name} is {value}: give a number from 0 to 1.")
     for name in ("rollout", "batch"):
         if getattr(config, name) == 1:

@@ -2,10 +2,11 @@
 
 SELLF lowers the advantage of every decision that is taken while the disparity is high, whoever it
 is about. But the imputed disparity is a function of the policy that can be differentiated. A
-group's utility is linear in the chances of its members, mu_g = mean(slope pi + level), so a person
-adds their own part to it; and for qualification, where a decision acts through the person's next
-state, the change of the predicted label is credited to that decision. What the disparity costs,
-lambda, follows the constraint: it rises while the disparity is above the target and falls below.
+group's utility is a ratio of sums over its members that are linear in their chances, sum(slope pi +
+level), so a person adds their own part to it; and for qualification, where a decision acts through
+the person's next state, the change of the predicted label is credited to that decision. What the
+disparity costs, lambda, follows the constraint: it rises while the disparity is above the target
+and falls below.
 
 Qualification can be out of reach from where people start (the others never are: rejecting everyone
 gives equal opportunity, a coin equal accuracy). Then lambda ends at its ceiling, and buys little
@@ -19,15 +20,26 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from sellf.algorithms import guard, networks, sellf
+from sellf.algorithms import guard, sellf
 from sellf.algorithms import predictor as predictors
 from sellf.algorithms.advantages import standardised
-from sellf.algorithms.algorithm import Algorithm, Extra, Fields, Task
+from sellf.algorithms.algorithm import (
+    Algorithm,
+    Batch,
+    Columns,
+    Deciding,
+    Extra,
+    Figures,
+    People,
+    Result,
+    Task,
+)
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen, members, newest_first
-from sellf.envs.world import Chances
-from sellf.fairness import Notion, utility
+from sellf.envs.policy import Categorical, Chances, Policy
+from sellf.envs.space import Space
+from sellf.fairness import Notion, define, utility
 
 NOBODY = -2.0
 SEMI = 0.25
@@ -90,11 +102,11 @@ class Recalled(NamedTuple):
 
     profile: Int[Array, "recall steps"]
     label: Float[Array, "recall steps"]
-    """1 or 0 of the accepted, -1 of the rejected, and NOBODY where no one has been yet."""
+    """1 or 0 where it was revealed, -1 where not, and NOBODY where no one has been yet."""
 
     def add(self, seen: Seen) -> "Recalled":
         """Take in a rollout in place of the oldest."""
-        label = jnp.where(seen.action, seen.positive.astype(jnp.float32), -1.0)
+        label = jnp.where(seen.revealed, seen.positive.astype(jnp.float32), -1.0)
         return newest_first(self, Recalled(seen.profile, label))
 
 
@@ -103,35 +115,40 @@ def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
     shape = (config.recall, config.rollout)
     return sellf.start(LINEAR, task, config, key) | {
         "recalled": Recalled(jnp.zeros(shape, jnp.int32), jnp.full(shape, NOBODY)),
-        "errors": guard.start(config.guard_memory, len(task.world.groups)),
+        "errors": guard.start(task.notion, config.guard_memory, len(task.space.groups)),
         "multiplier": jnp.asarray(
-            0.0 if task.notion == "qualification" else config.dual_start, jnp.float32
+            0.0 if define(task.notion).delayed else config.dual_start, jnp.float32
         ),
     }
 
 
 def learn(
-    task: Task, config: Direct, extra: Extra, seen: Seen, policy: Any, key: Array
-) -> tuple[Extra, Fields]:
+    task: Task, config: Direct, extra: Extra, seen: Seen, deciding: Deciding, key: Array
+) -> Result:
     """Train the predictor, measure the policy's disparity, and move lambda."""
     # The predictor as it was: it has not learned from these people yet, so its errors are honest.
     predict = predictors.chances(LINEAR, task, extra["predictor"])
     least = SEMI if config.semi_stochastic else 0.0
-    accept = networks.acceptance(lambda profile: policy.logit(profile)[None], least)
+
+    def policy(profile: Array) -> Categorical:
+        return deciding.policy(profile).or_first(task.space.favourable, least)
+
     errors, recalled = extra["errors"], extra["recalled"].add(seen)
-    if task.notion == "qualification":
+    delayed = define(task.notion).delayed
+    if delayed:
         utilities, columns = credits(task, seen, predict, config.leveling)
-        columns |= earnings(task, recalled, predict, accept)
+        gains, figures = earnings(task, recalled, predict, policy)
+        columns |= gains
         rate, ceiling = config.credit_rate, config.credit_limit
         # It is measured where a decision leaves people, whose labels nobody has seen yet.
         bias = promise = jnp.ones(())
     else:
-        utilities, columns = shares(task, recalled, predict, accept)
+        utilities, columns, figures = shares(task, recalled, predict, policy)
         rate, ceiling = config.dual_rate, config.dual_limit
-        new = guard.errors(task.notion, seen, accept(seen.profile), predict, len(task.world.groups))
+        new = guard.errors(task.notion, task.space, seen, policy(seen.profile), predict)
         errors = newest_first(errors, new)
         bias, promise = guard.bias(errors, jnp.asarray(config.guard_delta, jnp.float32))
-    gap = jnp.max(utilities) - jnp.min(utilities)
+    gap = largest(utilities)
     target = config.margin * config.omega
     if config.guard:
         # Errors that alone exceed omega leave no promise to pay for.
@@ -139,33 +156,23 @@ def learn(
         target = jnp.where(room > 0, room, target)
     step = rate * (gap - target)
     multiplier = jnp.clip(extra["multiplier"] + step, 0.0, jnp.asarray(ceiling, jnp.float32))
-    if task.notion == "qualification":
-        columns["each_credit"] *= jnp.where(gap > target, multiplier, 0.0)
+    if delayed:
+        columns["credit"] *= jnp.where(gap > target, multiplier, 0.0)
         late = extra["predictor"].iteration >= math.ceil(LATE * task.iterations)
         in_vain = (gap > target) & ((multiplier >= NEARLY * ceiling) | late)
-        columns["floor"] = jnp.where(in_vain, config.floor, 0.0)
-    extra, figures = sellf.learn(LINEAR, task, config, extra, seen, policy, key)
-    figures |= columns | {
-        "utilities": utilities,
+        figures["floor"] = jnp.where(in_vain, config.floor, 0.0)
+    learned = sellf.learn(LINEAR, task, config, extra, seen, deciding, key)
+    figures |= {
+        "utilities": utilities.reshape(-1),
         "gap": gap,
-        "target": target,
+        "target": jnp.asarray(target, jnp.float32),
         "bias": bias,
         "promise": promise,
         "multiplier": multiplier,
         "dual_step": step,
     }
     kept = {"recalled": recalled, "errors": errors, "multiplier": multiplier}
-    return extra | kept, figures
-
-
-def parts(notion: Notion, label: Array) -> tuple[Array, Array, Array]:
-    """Return what a person adds to their group's utility, (slope pi + level) / mass.
-
-    Opportunity: sum(pi q) / sum(q). Accuracy: mean(pi q + (1 - pi)(1 - q)).
-    """
-    if notion == "opportunity":
-        return label, jnp.zeros_like(label), label
-    return 2 * label - 1, 1 - label, jnp.ones_like(label)
+    return Result(learned.extra | kept, learned.columns | columns, learned.figures | figures)
 
 
 def people(recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
@@ -176,55 +183,68 @@ def people(recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
 
 
 def shares(
-    task: Task, recalled: Recalled, predict: Chances, accept: Chances
-) -> tuple[Float[Array, " groups"], Fields]:
+    task: Task, recalled: Recalled, predict: Chances, policy: Policy
+) -> tuple[Float[Array, "rates groups"], Columns, Figures]:
     """Return each group's utility under the policy, and what each person adds to it.
 
     Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
+    The columns have a slope and a level for every rate, above and below the line.
     """
     profile, label, there = people(recalled, predict)
-    slope, level, mass = parts(task.notion, label)
-    group = task.world.group[profile]
-    member = members(group, len(task.world.groups)) * there[:, None]
-    total = mass @ member
-    utilities = ((slope * accept(profile) + level) @ member) / jnp.maximum(total, 1e-6)
-    each = {"each_slope": slope, "each_level": level, "each_mass": mass}
-    newest = recalled.profile.shape[1]
-    columns = {name: column[:newest] for name, column in each.items()}
-    return absent(utilities, total), columns | {"mass": total / jnp.sum(there)}
+    chance, newest = policy(profile).chance(task.space.favourable), recalled.profile.shape[1]
+    member = members(task.space.group[profile], len(task.space.groups)) * there[:, None]
+    sums = [part.by_chance(label) for rate in define(task.notion).rates for part in rate.sums]
+    slope, level = (
+        jnp.stack([jnp.broadcast_to(x, label.shape) for x in xs]).reshape(-1, 2, label.shape[0])
+        for xs in zip(*sums, strict=True)
+    )
+    above, below = jnp.moveaxis((slope * chance[None, None] + level) @ member, 1, 0)
+    columns = {"slope": slope, "level": level}
+    return (
+        jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below),
+        {name: jnp.moveaxis(part[..., :newest], -1, 0) for name, part in columns.items()},
+        {"mass": below.reshape(-1) / jnp.sum(there)},
+    )
 
 
 def credits(
     task: Task, seen: Seen, predict: Chances, leveling: str
-) -> tuple[Float[Array, " groups"], Fields]:
+) -> tuple[Float[Array, "1 groups"], Columns]:
     """Return each group's qualification, and how much each decision narrowed the disparity.
 
     A decision about a member of the worst-off group is credited with what it did to their
     predicted label, against the mean of the group; with leveling "both", one about a member of the
     best-off group with the opposite.
     """
-    member = members(seen.group, len(task.world.groups))
+    member = members(seen.group, len(task.space.groups))
     number = jnp.sum(member, axis=0)
-    utilities = absent(utility("qualification", seen.last), number)
+    utilities = absent(utility(task.notion, seen.last), number)
     change = predict(seen.moved) - predict(seen.profile)
     mean = (change @ member) / jnp.maximum(number, 1.0)
     own = (change - mean[seen.group]) * (seen.group.shape[0] / jnp.maximum(number, 1.0))[seen.group]
     side = (seen.group == jnp.argmin(utilities)).astype(jnp.float32)
     if leveling == "both":
         side -= (seen.group == jnp.argmax(utilities)).astype(jnp.float32)
-    return utilities, {"each_credit": side * own}
+    return utilities[None], {"credit": side * own}
 
 
-def earnings(task: Task, recalled: Recalled, predict: Chances, accept: Chances) -> Fields:
-    """Return what a decision earns on average under the policy, and what accepting each would.
+def earnings(
+    task: Task, recalled: Recalled, predict: Chances, policy: Policy
+) -> tuple[Columns, Figures]:
+    """Return what each action would earn with each person, and what the policy earns on average.
 
-    A rejection earns 0. Like a group's utility it is linear in the chances, mean(gain pi), and
-    imputed where labels are not seen.
+    Like a group's utility it is linear in the chances, and imputed where labels are not seen.
     """
     profile, label, there = people(recalled, predict)
-    gain = label - task.world.cost
-    earned = jnp.sum(there * accept(profile) * gain) / jnp.sum(there)
-    return {"each_gain": gain[: recalled.profile.shape[1]], "earned": earned}
+    gain = jnp.stack(task.space.gains(label))
+    earned = jnp.sum(there * jnp.sum(policy(profile).probabilities() * gain, axis=0))
+    newest = recalled.profile.shape[1]
+    return {"gain": gain[:, :newest].T}, {"earned": earned / jnp.sum(there)}
+
+
+def largest(utilities: Float[Array, "rates groups"]) -> Float[Array, ""]:
+    """Return the disparity: of the rates, that in which groups are furthest apart."""
+    return jnp.max(jnp.max(utilities, axis=1) - jnp.min(utilities, axis=1))
 
 
 def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
@@ -236,68 +256,81 @@ def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
     )
 
 
-def advantage(config: Direct, fields: Fields) -> Float[Array, " batch"]:
+def advantage(config: Direct, batch: Batch) -> Float[Array, " batch"]:
     """Return the advantage of a minibatch, for qualification with what was credited."""
-    plain = standardised(fields["advantage"])
-    return plain + fields["each_credit"] if "each_credit" in fields else plain
+    plain = standardised(batch.columns["advantage"])
+    return plain + batch.columns["credit"] if "credit" in batch.columns else plain
 
 
-def penalty(config: Direct, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
+def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
     """Return beta_2 L_Renyi + lambda max(disparity - target, 0) of a minibatch.
 
     For qualification, whose lambda is in the advantage: beta_2 L_Renyi + floor max(loss, 0).
     """
-    term = sellf.penalty(config, logit, fields, figures)
-    if "each_gain" in fields:
-        earned = figures["earned"] + jnp.mean(fields["each_gain"] * moved(config, logit, fields))
+    term, figures = sellf.penalty(config, batch), batch.figures
+    if "gain" in batch.columns:
+        change = jnp.sum(batch.columns["gain"].T * moved(config, batch), axis=0)
+        earned = figures["earned"] + jnp.mean(change)
         return term + figures["floor"] * jnp.maximum(-earned, 0.0)
     now = (
-        batched(config, fields, figures)
-        if "people_logit" in fields
-        else anchored(config, logit, fields, figures)
+        anchored(config, batch)
+        if batch.people is None
+        else batched(config, batch.space, batch.people)
     )
-    excess = jnp.maximum(jnp.max(now) - jnp.min(now) - figures["target"], 0.0)
+    excess = jnp.maximum(largest(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
 
 
-def chance(config: Direct, logit: Array) -> Float[Array, " batch"]:
-    """Return the chance of acceptance as it is decided by.
+def chances(config: Direct, space: Space, policy: Categorical) -> Float[Array, "actions batch"]:
+    """Return the chance of each action as it is decided by.
 
-    Where a semi-stochastic policy rejects for certain it is 0, with the gradient of what it was:
+    Where a semi-stochastic policy rejects for certain that is so, with the gradient of what it was:
     else nothing that is asked of the policy could ever bring it back.
     """
-    plain = jax.nn.sigmoid(logit)
+    plain = policy.probabilities()
     if not config.semi_stochastic:
         return plain
-    return plain - jax.lax.stop_gradient(jnp.where(plain < SEMI, plain, 0.0))
+    certain = (jnp.arange(plain.shape[0]) == 0).astype(jnp.float32)[:, None] - plain
+    rejected = policy.chance(space.favourable) < SEMI
+    return plain + jax.lax.stop_gradient(jnp.where(rejected[None], certain, 0.0))
 
 
-def moved(config: Direct, logit: Array, fields: Fields) -> Float[Array, " batch"]:
+def favourable(space: Space, each: Float[Array, "actions batch"]) -> Float[Array, " batch"]:
+    """Return the chance of a favourable action, from that of each action."""
+    return sum(row for row, yes in zip(each, space.favourable, strict=True) if yes)  # pyright: ignore
+
+
+def moved(config: Direct, batch: Batch) -> Float[Array, "actions batch"]:
     """Return by how much each chance has changed since the iteration began."""
-    return chance(config, logit) - chance(config, fields["old_logit"])
+    now, before = (chances(config, batch.space, one) for one in (batch.policy, batch.before))
+    return now - before
 
 
-def anchored(
-    config: Direct, logit: Array, fields: Fields, figures: Fields
-) -> Float[Array, " groups"]:
+def anchored(config: Direct, batch: Batch) -> Float[Array, "rates groups"]:
     """Return the utilities now: as measured on everyone recalled, plus the minibatch's change.
 
     The minibatch only has to tell what changed since the iteration began, which is little, so its
     noise is little too; and its gradient is an unbiased one of the utilities of the newest people.
     """
-    change, mass = moved(config, logit, fields), figures["mass"]
-    added = (fields["each_slope"] * change) @ members(fields["group"], mass.shape[0])
-    now = figures["utilities"] + added / (jnp.maximum(mass, 1e-6) * change.shape[0])
-    return absent(now, mass)
+    change, slope = favourable(batch.space, moved(config, batch)), batch.columns["slope"]
+    before, mass = (
+        batch.figures[name].reshape(slope.shape[1], -1) for name in ("utilities", "mass")
+    )
+    added = jnp.moveaxis(slope * change[:, None, None], 0, -1) @ members(batch.group, mass.shape[1])
+    # (N + n) / (D + d) = N / D + (n - N / D d) / (D + d); a few people at most halve D.
+    below = jnp.maximum(mass, 1e-6) * change.shape[0]
+    below = jnp.maximum(below + added[:, 1], below / 2)
+    now = before + (added[:, 0] - before * added[:, 1]) / below
+    return jax.vmap(absent)(now, mass)
 
 
-def batched(config: Direct, fields: Fields, figures: Fields) -> Float[Array, " groups"]:
+def batched(config: Direct, space: Space, drawn: People) -> Float[Array, "rates groups"]:
     """Return the utilities among a batch of people, as it is."""
-    member = members(fields["people_group"], figures["mass"].shape[0])
-    accept = chance(config, fields["people_logit"])
-    total = fields["people_each_mass"] @ member
-    gained = (fields["people_each_slope"] * accept + fields["people_each_level"]) @ member
-    return absent(gained / jnp.maximum(total, 1e-6), total)
+    member = members(drawn.group, len(space.groups))
+    chance = favourable(space, chances(config, space, drawn.policy))[:, None, None]
+    added = drawn.columns["slope"] * chance + drawn.columns["level"]
+    above, below = jnp.moveaxis(jnp.moveaxis(added, 0, -1) @ member, 1, 0)
+    return jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below)
 
 
 def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
@@ -309,7 +342,8 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
         sum(row[name] for row in last) / len(last) for name in ("gap", "target", "multiplier")
     )
     bias, promise = last[-1]["bias"], last[-1]["promise"]
-    ceiling = config.credit_limit if notion == "qualification" else config.dual_limit
+    delayed = define(notion).delayed
+    ceiling = config.credit_limit if delayed else config.dual_limit
     seen = f"over the last {len(last)} iterations the imputed disparity was {gap:.3f}"
     # The disparity is held around the target, so it is on either side of it; but never above omega.
     met = gap <= max(target, min(config.omega, max(1.5 * target, target + 0.01)))
@@ -334,7 +368,7 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
         whose = f"of the people met in the last {config.guard_memory} iterations"
         bound = f"is at most {promise:.3f}: omega is kept."
         return f"{first} With {sure} the true disparity {whose} {bound}"
-    if notion == "qualification":
+    if delayed:
         return f"{first} Nothing is promised of the true one: it is of labels yet to be seen."
     return (
         f"{first} A true disparity within {config.omega:g} cannot be promised: the predictor's "

@@ -7,11 +7,12 @@ from jaxtyping import Array, Float, Key
 
 from sellf.algorithms import losses, sellf
 from sellf.algorithms.advantages import standardised
-from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.algorithm import Algorithm, Batch, Critique, Extra, Result, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen
+from sellf.envs.space import Space
 
 
 @hyperparameters
@@ -56,36 +57,30 @@ def dual(nu: Array, cost: Array, config: FOCOPS) -> Float[Array, ""]:
     return jnp.clip(nu + config.nu_rate * (cost - config.limit), 0.0, config.nu_max)
 
 
-def weigh(
-    task: Task, config: FOCOPS, extra: Extra, seen: Seen, critique: Critique
-) -> tuple[Extra, Fields]:
+def weigh(task: Task, config: FOCOPS, extra: Extra, seen: Seen, critique: Critique) -> Result:
     """Move nu by the cost of the rollout, and weigh reward against cost."""
     cost = jnp.mean(critique.target[:, 1])
     nu = dual(extra["nu"], cost, config)
     columns = {
         "advantage": standardised(critique.advantage[:, 0]),
         "cost_advantage": critique.advantage[:, 1] - jnp.mean(critique.advantage[:, 1]),
-        "nu": jnp.full(seen.reward.shape, nu),
     }
-    return extra | {"nu": nu, "cost": cost}, columns
+    return Result(extra | {"nu": nu}, columns, {"nu": nu, "cost": cost})
 
 
-def loss(
-    config: FOCOPS, layers: list[list[Array]], outputs: Array, fields: Fields, figures: Fields
-) -> Float[Array, ""]:
+def loss(config: FOCOPS, batch: Batch) -> Float[Array, ""]:
     """Return the policy's loss and both critics', with the critics' decay."""
-    log_ratio = losses.log_probability(outputs[0], fields["action"]) - fields["log_probability"]
     policy = losses.focops(
-        losses.divergence(outputs[0], fields["old_logit"]),
-        log_ratio,
-        fields["advantage"],
-        fields["cost_advantage"],
-        fields["nu"][0],
+        batch.policy.divergence(batch.before),
+        batch.policy.log_probability(batch.action) - batch.log_probability,
+        batch.columns["advantage"],
+        batch.columns["cost_advantage"],
+        batch.figures["nu"],
         jnp.asarray(config.temperature),
         jnp.asarray(config.trust),
     )
-    critics = [losses.squared_error(outputs[i], fields["target"][:, i - 1]) for i in (1, 2)]
-    squares = sum(jnp.sum(leaf[1:] ** 2) for leaf in layers[0])
+    critics = [losses.squared_error(batch.values[i], batch.target[:, i]) for i in (0, 1)]
+    squares = sum(jnp.sum(leaf[batch.policy.actions - 1 :] ** 2) for leaf in batch.layers[0])
     return policy + critics[0] + critics[1] + config.decay * squares
 
 
@@ -99,6 +94,11 @@ def start_both(task: Task, config: FOCOPS, key: Key[Array, ""]) -> Extra:
     return start(task, config, key) | sellf.start(LINEAR, task, config, key)
 
 
+def stacks(space: Space) -> tuple[Stack, ...]:
+    """Have the policy and critics of the reward and of the cost."""
+    return (Stack(policies=len(space.actions) - 1, critics=2),)
+
+
 def variant(algorithm: Algorithm, config: FOCOPS) -> Algorithm:
     """Give the algorithm a predictor if its cost is the imputed disparity."""
     if config.cost == "accepted":
@@ -110,7 +110,7 @@ focops = Algorithm(
     "focops",
     FOCOPS,
     "a constrained policy whose cost is the disparity among the accepted",
-    stacks=lambda groups: (Stack(critics=2),),
+    stacks=stacks,
     start=start,
     signals=signals,
     weigh=weigh,

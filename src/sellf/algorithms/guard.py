@@ -1,9 +1,9 @@
 """What the predictor's errors can hide: bounds on each group's true utility.
 
 With chances pi in place of decisions, a group's utility is a ratio of sums over people, both linear
-in their chance of a good label, p: opportunity sum(pi p) / sum(p), accuracy sum(pi p + (1 - pi)(1 -
-p)) / n. With predictions phi in place of p every person is off by slope (p - phi). The people
-accepted in a rollout are scored by the predictor as it was before it learned from them, so
+in their chance of a good label, p (opportunity: sum(pi p) / sum(p)). With predictions phi in place
+of p every person is off by slope (p - phi). The people accepted in a rollout are scored by the
+predictor as it was before it learned from them, so
 
     x = a slope (y - phi) / pi        has the mean  slope (p - phi),
 
@@ -18,15 +18,18 @@ It takes the place of Theorem 3's constant in Theorem 4: no density of earlier p
 pseudo-dimension is needed. Of people who were hardly ever accepted nothing is known at all.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from sellf.algorithms.seen import Seen, members
-from sellf.envs.world import Chances
-from sellf.fairness import Notion
+from sellf.envs.policy import Categorical, Chances
+from sellf.envs.space import Space
+from sellf.fairness import Notion, Rate, define
+
+ByGroup: TypeAlias = Float[Array, "rates groups"]
 
 LEAST = 0.01
 """Below this chance of acceptance, those who were accepted tell nothing of those who were not."""
@@ -38,42 +41,49 @@ SQUARES = 2 * (np.log(2) - 0.5)
 class Errors(NamedTuple):
     """Sums over a rollout, or over each of the latest with the newest first.
 
-    By group, for the numerator and the denominator of its utility.
+    By rate and group, for the numerator and the denominator of its utility.
     """
 
-    imputed: Float[Array, "*memory groups 2"]
+    imputed: Float[Array, "*memory rates groups 2"]
     """With predictions for everyone."""
-    first: Float[Array, "*memory groups 2"]
+    first: Float[Array, "*memory rates groups 2"]
     """Of x ..."""
-    second: Float[Array, "*memory groups 2"]
+    second: Float[Array, "*memory rates groups 2"]
     """... and of its square."""
-    unknown: Float[Array, "*memory groups 2"]
+    unknown: Float[Array, "*memory rates groups 2"]
     """By how much those who were hardly ever accepted may be off."""
-    largest: Float[Array, "*memory groups 2"]
+    largest: Float[Array, "*memory rates groups 2"]
     """The largest weight that anyone met could have had."""
 
 
-def start(memory: int, groups: int) -> Errors:
+def start(notion: Notion, memory: int, groups: int) -> Errors:
     """Return the errors before anyone was met."""
-    return Errors(*(jnp.zeros((memory, groups, 2)) for _ in Errors._fields))
+    shape = (memory, len(define(notion).rates), groups, 2)
+    return Errors(*(jnp.zeros(shape) for _ in Errors._fields))
 
 
 def errors(
-    notion: Notion, seen: Seen, chance: Float[Array, " steps"], predict: Chances, groups: int
+    notion: Notion, space: Space, seen: Seen, decided: Categorical, predict: Chances
 ) -> Errors:
-    """Return the sums of one rollout, for opportunity or accuracy."""
-    phi, one = predict(seen.profile), jnp.ones_like(chance)
-    if notion == "opportunity":
-        slope = jnp.stack([chance, one], axis=1)
-        imputed = slope * phi[:, None]
-    else:
-        slope = jnp.stack([2 * chance - 1, 0 * one], axis=1)
-        imputed = jnp.stack([chance * phi + (1 - chance) * (1 - phi), one], axis=1)
-    known = (chance >= LEAST)[:, None]
-    weight = jnp.where(known, slope / jnp.maximum(chance, LEAST)[:, None], 0.0)
+    """Return the sums of one rollout, whose decisions were drawn from `decided`."""
+    phi = predict(seen.profile)
+    rates = [_errors(rate, space, seen, decided, phi) for rate in define(notion).rates]
+    return Errors(*(jnp.stack(sums) for sums in zip(*rates, strict=True)))
+
+
+def _errors(rate: Rate, space: Space, seen: Seen, decided: Categorical, phi: Array) -> Errors:
+    chance, revealed = decided.chance(space.favourable), decided.chance(space.reveals)
+    slopes, levels = zip(*(sums.by_label(chance) for sums in rate.sums), strict=True)
+    slope, level = (
+        jnp.stack([jnp.broadcast_to(part, chance.shape) for part in parts], axis=1)
+        for parts in (slopes, levels)
+    )
+    imputed = slope * phi[:, None] + level
+    known = (revealed >= LEAST)[:, None]
+    weight = jnp.where(known, slope / jnp.maximum(revealed, LEAST)[:, None], 0.0)
     miss = seen.positive.astype(jnp.float32) - phi
-    x = weight * jnp.where(seen.action, miss, 0.0)[:, None]
-    inside = members(seen.group, groups)
+    x = weight * jnp.where(seen.revealed, miss, 0.0)[:, None]
+    inside = members(seen.group, len(space.groups))
     return Errors(
         inside.T @ imputed,
         inside.T @ x,
@@ -85,7 +95,9 @@ def errors(
 
 def utilities(
     errors: Errors, delta: Float[Array, ""]
-) -> tuple[Float[Array, " groups"], Float[Array, " groups"], Float[Array, " groups"]]:
+) -> tuple[
+    Float[Array, "rates groups"], Float[Array, "rates groups"], Float[Array, "rates groups"]
+]:
     """Return each group's utility, imputed, and between what the true one lies.
 
     All at once with 1 - delta, over everyone met in the rollouts kept.
@@ -94,29 +106,29 @@ def utilities(
         jnp.sum(getattr(errors, name), axis=0) for name in ("imputed", "first", "second", "unknown")
     )
     largest = jnp.max(errors.largest, axis=0)
-    # Two sides of two sums of every group, at every scale.
+    # Two sides of two sums of every rate and group, at every scale.
     log = jnp.log(2.0 * imputed.size * SCALES.size / delta)
-    scales = jnp.asarray(SCALES, jnp.float32)[:, None, None]
+    scales = jnp.asarray(SCALES, jnp.float32)[:, None, None, None]
     half = 2 * scales * log + jnp.asarray(SQUARES, jnp.float32) * second[None] / scales
     half = jnp.min(jnp.where(scales >= largest[None], half, jnp.inf), axis=0)
     # A sum whose terms are all 0 by definition is known.
     half = jnp.where((largest > 0) | (unknown > 0), half + unknown, 0.0)
     middle = imputed + first
     low, high = jnp.maximum(middle - half, 0.0), middle + half
-    met = imputed[:, 1] > 0
-    least = jnp.clip(low[:, 0] / jnp.where(met, high[:, 1], 1.0), 0.0, 1.0)
-    most = jnp.where(low[:, 1] > 0, high[:, 0] / jnp.maximum(low[:, 1], 1e-6), 1.0)
+    met = imputed[..., 1] > 0
+    least = jnp.clip(low[..., 0] / jnp.where(met, high[..., 1], 1.0), 0.0, 1.0)
+    most = jnp.where(low[..., 1] > 0, high[..., 0] / jnp.maximum(low[..., 1], 1e-6), 1.0)
     return (
-        imputed[:, 0] / jnp.maximum(imputed[:, 1], 1e-6),
+        imputed[..., 0] / jnp.maximum(imputed[..., 1], 1e-6),
         jnp.where(met, least, 0.0),
         jnp.where(met, jnp.clip(most, 0.0, 1.0), 1.0),
     )
 
 
-def promise(low: Float[Array, " groups"], high: Float[Array, " groups"]) -> Float[Array, ""]:
+def promise(low: ByGroup, high: ByGroup) -> Float[Array, ""]:
     """Return the largest disparity of utilities that lie within these bounds."""
-    apart = high[:, None] - low[None, :]
-    other = ~jnp.eye(low.shape[0], dtype=bool)
+    apart = high[:, :, None] - low[:, None, :]
+    other = ~jnp.eye(low.shape[1], dtype=bool)[None]
     return jnp.max(jnp.where(other, apart, 0.0))
 
 
@@ -124,4 +136,5 @@ def bias(errors: Errors, delta: Float[Array, ""]) -> tuple[Float[Array, ""], Flo
     """Return by how much the true disparity may exceed the imputed one, and its largest value."""
     imputed, low, high = utilities(errors, delta)
     most = promise(low, high)
-    return jnp.maximum(most - (jnp.max(imputed) - jnp.min(imputed)), 0.0), most
+    seen = jnp.max(jnp.max(imputed, axis=1) - jnp.min(imputed, axis=1))
+    return jnp.maximum(most - seen, 0.0), most

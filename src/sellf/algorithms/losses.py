@@ -7,23 +7,6 @@ from jaxtyping import Array, Bool, Float, Int
 from sellf.algorithms.seen import members
 
 
-def log_probability(logit: Float[Array, "*n"], action: Bool[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return the log-probability of a decision, accepting with probability sigmoid(logit)."""
-    return -jax.nn.softplus(jnp.where(action, -logit, logit))
-
-
-def entropy(logit: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return the entropy of a decision."""
-    chance = jax.nn.sigmoid(logit)
-    return jax.nn.softplus(logit) - chance * logit
-
-
-def divergence(logit: Float[Array, "*n"], old_logit: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return KL(new || old) of the decision about a person."""
-    chance = jax.nn.sigmoid(logit)
-    return chance * (logit - old_logit) - jax.nn.softplus(logit) + jax.nn.softplus(old_logit)
-
-
 def clipped_surrogate(
     log_ratio: Float[Array, " batch"], advantage: Float[Array, " batch"], clip: Float[Array, ""]
 ) -> Float[Array, ""]:
@@ -81,6 +64,6 @@ def weighted_cross_entropy(
 ) -> Float[Array, ""]:
     """Return the predictor's loss: per group sum(w l) / sum(w), added up over the groups."""
     member = members(group, groups)
-    each = weight * -log_probability(logit, label)
+    each = weight * jax.nn.softplus(jnp.where(label, -logit, logit))
     total, norm = each @ member, weight @ member
     return jnp.sum(total / jnp.where(norm > 0, norm, 1.0))

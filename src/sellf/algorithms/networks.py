@@ -5,16 +5,17 @@ into layers. Networks of one shape (an actor and its critic, say) are a *stack*,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
 
-from sellf.envs.world import SMALL, Chances, World, observe
+from sellf.envs.policy import Categorical, Policy
+from sellf.envs.space import Space
 
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": jax.nn.relu}
 
@@ -23,8 +24,9 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {"tanh": jnp.tanh, "relu": ja
 class Stack:
     """Networks of one shape, each with one output."""
 
-    policy: bool = True
-    """Whether the first network is the policy; the others are critics."""
+    policies: int = 1
+    """How many of the networks, the first ones, are the policy: one for each action but the first.
+    The others are critics."""
     critics: int = 1
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
@@ -33,12 +35,12 @@ class Stack:
         """Return the shapes of weights and biases, layer by layer."""
         sizes = (inputs, *self.hidden, 1)
         layers = pairwise(sizes)
-        count = self.policy + self.critics
+        count = self.policies + self.critics
         return [shape for i, o in layers for shape in ((count, i, o), (count, 1, o))]
 
     def gains(self) -> tuple[float, ...]:
         """Return the scale of each network's last layer at the start."""
-        return (0.01 / np.sqrt(2),) * self.policy + (1.0,) * self.critics
+        return (0.01 / np.sqrt(2),) * self.policies + (1.0,) * self.critics
 
     def scales(self) -> tuple[float, ...]:
         """Return what each network's output is multiplied with.
@@ -47,11 +49,12 @@ class Stack:
         decision, that Adam moves apart with equal steps: the difference, which is the logit, moves
         twice as fast as a single output would. (The start is smaller for the same reason.)
         """
-        return (2.0,) * self.policy + (1.0,) * self.critics
+        return (2.0,) * self.policies + (1.0,) * self.critics
 
-
-Layers = list[list[Array]]
-"""Per stack, its weights and biases in turn."""
+    @property
+    def actor(self) -> "Stack":
+        """The policy's networks alone."""
+        return replace(self, critics=0)
 
 
 def size(stacks: tuple[Stack, ...], inputs: int) -> int:
@@ -120,36 +123,23 @@ def run(
     return forward(stacks, unflatten(stacks, x.shape[-1], flat), x)
 
 
-def by_profile(world: World, value: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Return a network's value as a function of profiles.
+def actor_of(
+    stacks: tuple[Stack, ...], inputs: int, flat: Float[Array, " size"]
+) -> Float[Array, " part"]:
+    """Return the parameters of the policy's networks alone: the first of the first stack."""
+    first = unflatten(stacks, inputs, flat)[0]
+    return flatten([[leaf[: stacks[0].policies] for leaf in first]])
 
-    Args:
-        world: whose profiles.
-        value: from observations (rows, inputs) to (networks, rows).
 
-    In a small world everything is computed once and then looked up. The result has the networks
-    as its leading axis.
+def policy(space: Space, outputs: Callable[[Array], Array], least: float = 0.0) -> Policy:
+    """Return the policy: the first networks are the log-odds of all actions but the first.
+
+    A semi-stochastic policy takes the first action for certain wherever a favourable one would be
+    less likely than `least`.
     """
-    if world.profiles <= SMALL:
-        table = value(observe(world, jnp.arange(world.profiles)))
-        return lambda profile: table[:, profile]
+    others = len(space.actions) - 1
 
-    def on_demand(profile: Int[Array, "*n"]) -> Array:
-        rows = observe(world, profile.reshape(-1))
-        result = value(rows)
-        return result.reshape(result.shape[0], *profile.shape)
+    def decide(profile: Array) -> Categorical:
+        return Categorical(outputs(profile)[:others]).or_first(space.favourable, least)
 
-    return on_demand
-
-
-def acceptance(outputs: Callable[[Array], Array], least: float = 0.0) -> Chances:
-    """Return the policy: the sigmoid of the first network, cut off below `least`.
-
-    A semi-stochastic policy rejects for certain whoever it would accept with less than `least`.
-    """
-
-    def accept(profile: Array) -> Array:
-        chance = jax.nn.sigmoid(outputs(profile)[0])
-        return jnp.where(chance < least, 0.0, chance) if least else chance
-
-    return accept
+    return decide

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sellf.algorithms.advantages import regularised
-from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.algorithm import Algorithm, Batch, Critique, Extra, Result, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.seen import Seen
 
@@ -23,9 +23,7 @@ class POCAR(PPO):
     """"minmax" or "none": see `advantages.regularised`."""
 
 
-def weigh(
-    task: Task, config: POCAR, extra: Extra, seen: Seen, critique: Critique
-) -> tuple[Extra, Fields]:
+def weigh(task: Task, config: POCAR, extra: Extra, seen: Seen, critique: Critique) -> Result:
     """Return the penalties of every decision (App. "Experimental Setting", POCAR)."""
     now = seen.disparity
     # A new episode has a window of its own: what changes there is not the last decision's doing.
@@ -34,13 +32,14 @@ def weigh(
     excess = jnp.minimum(0.0, config.omega - now)
     increase = jnp.where(now > config.omega, jnp.minimum(0.0, now - later), 0.0)
     penalties = jnp.stack([excess, increase], axis=1)
-    return extra, {"advantage": critique.advantage[:, 0], "penalties": penalties}
+    return Result(extra, {"advantage": critique.advantage[:, 0], "penalties": penalties}, {})
 
 
-def advantage(config: POCAR, fields: Fields) -> Float[Array, " batch"]:
+def advantage(config: POCAR, batch: Batch) -> Float[Array, " batch"]:
     """Return the penalised advantage of a minibatch."""
     betas = jnp.stack([jnp.asarray(config.beta_disparity), jnp.asarray(config.beta_increase)])
-    return regularised(fields["advantage"], fields["penalties"], betas, config.penalty_scale)
+    own = batch.columns
+    return regularised(own["advantage"], own["penalties"], betas, config.penalty_scale)
 
 
 pocar = Algorithm(

@@ -5,7 +5,6 @@ person is how likely they were to be rejected now against how likely they were t
 earlier.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,15 +14,22 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from sellf.algorithms import losses, networks
 from sellf.algorithms.adam import Learner
-from sellf.algorithms.algorithm import Fields, Task
+from sellf.algorithms.algorithm import Deciding, Figures, Task
 from sellf.algorithms.config import hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen
-from sellf.envs.world import SMALL, Chances, observe
-from sellf.fairness import accepted_by_any, accepted_in_pool, group_mean, renyi_population
+from sellf.envs.policy import Categorical, Chances
+from sellf.envs.space import by_profile, observe
+from sellf.fairness import (
+    accepted_by_any,
+    accepted_in_pool,
+    define,
+    group_mean,
+    renyi_population,
+)
 
-LINEAR = Stack(policy=False, hidden=())
-RELU = Stack(policy=False, hidden=(64, 64), activation="relu")
+LINEAR = Stack(policies=0, hidden=())
+RELU = Stack(policies=0, hidden=(64, 64), activation="relu")
 
 
 @hyperparameters
@@ -73,12 +79,11 @@ class Predictor(NamedTuple):
 
 def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predictor:
     """Return a predictor that has seen nobody yet."""
-    world = task.world
-    parameters = networks.init((stack,), world.inputs, key)
+    space = task.space
+    parameters = networks.init((stack,), space.inputs, key)
     # The last parameter is the bias of the output.
     parameters = parameters.at[-1].set(config.predictor_start)
-    small = world.profiles <= SMALL
-    entry = world.profiles if small else networks.size((_actor(),), world.inputs)
+    entry = space.profiles if space.small else networks.size((task.actor,), space.inputs)
     return Predictor(
         Learner.new(parameters),
         jnp.zeros(config.memory, jnp.int32),
@@ -91,7 +96,7 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
 
 def chances(stack: Stack, task: Task, predictor: Predictor) -> Chances:
     """Return phi(x, z), the predicted chance of a good label, by profile."""
-    outputs = networks.by_profile(task.world, partial(networks.run, (stack,), predictor.parameters))
+    outputs = by_profile(task.space, partial(networks.run, (stack,), predictor.parameters))
     return lambda profile: jax.nn.sigmoid(outputs(profile)[0])
 
 
@@ -101,10 +106,9 @@ def learn(
     config: Any,
     predictor: Predictor,
     seen: Seen,
-    policy: Callable[[Array], Array],
-    parameters: Float[Array, " size"],
+    deciding: Deciding,
     key: Key[Array, ""],
-) -> tuple[Predictor, Fields]:
+) -> tuple[Predictor, Float[Array, " steps"], Figures]:
     """Remember the accepted and the policy, and take the predictor's steps.
 
     Args:
@@ -113,17 +117,16 @@ def learn(
         config: with a `PredictorConfig`'s fields.
         predictor: as it was.
         seen: the rollout.
-        policy: the logit of acceptance, by profile, of the policy that decided.
-        parameters: all networks of that policy.
+        deciding: the policy that decided.
         key: of what is drawn.
 
     Returns:
-        The predictor, and for every decision of the rollout the chance of having been accepted
-        before (`each_accepted_before`); for people to look at, the `error` of each group (eps^, the
-        weighted mean of prediction minus label over accepted people) and its `overlap`.
+        The predictor; for every decision of the rollout the chance of having been accepted before;
+        and for people to look at, the `error` of each group (eps^, the weighted mean of prediction
+        minus label over accepted people) and its `overlap`.
     """
     key_policies, key_people = jax.random.split(key)
-    predictor = _remember(task, predictor, seen, policy, parameters)
+    predictor = _remember(task, predictor, seen, deciding)
     before = _accepted_before(task, config, predictor, key_policies)
     shape = (config.predictor_steps, config.predictor_batch)
     known = jnp.minimum(predictor.accepted, config.memory)
@@ -131,16 +134,17 @@ def learn(
     profile, label = predictor.profile[drawn], predictor.label[drawn]
     weight = jnp.ones(shape)
     if config.weighted:
-        weight = jax.nn.sigmoid(-policy(profile)) / before(profile)
+        logit = deciding.policy(profile).logit(task.space.reveals)
+        weight = jax.nn.sigmoid(-logit) / before(profile)
     rate = config.predictor_rate * config.predictor_decay ** predictor.iteration.astype(jnp.float32)
-    groups = len(task.world.groups)
+    groups = len(task.space.groups)
 
     def step(learner: Learner, batch: tuple[Array, ...]) -> tuple[Learner, Array]:
         people, outcome, weights = batch
 
         def loss_of(flat: Array) -> Array:
-            logit = networks.run((stack,), flat, observe(task.world, people))[0]
-            group = task.world.group[people]
+            logit = networks.run((stack,), flat, observe(task.space, people))[0]
+            group = task.space.group[people]
             return losses.weighted_cross_entropy(logit, outcome, weights, group, groups)
 
         loss, gradient = jax.value_and_grad(loss_of)(learner.parameters)
@@ -152,16 +156,20 @@ def learn(
     learner = jax.tree.map(lambda new, old: jnp.where(ready, new, old), learner, predictor.learner)
     predictor = predictor._replace(learner=learner, iteration=predictor.iteration + 1)
     each_before = before(seen.profile)
-    member = task.world.group[profile].reshape(-1)
+    member = task.space.group[profile].reshape(-1)
     miss = chances(stack, task, predictor)(profile) - label.astype(jnp.float32)
     error = group_mean(miss.reshape(-1), member, groups, weight.reshape(-1))
-    return predictor, {
-        "each_accepted_before": each_before,
-        "predictor_loss": loss[-1],
-        # Nobody of the group drawn: nothing is known of it.
-        "error": jnp.where(ready & jnp.isfinite(error), error, 0.0),
-        **overlap(jax.nn.sigmoid(policy(seen.profile)), each_before, seen.group, groups),
-    }
+    chance = deciding.policy(seen.profile).chance(task.space.reveals)
+    return (
+        predictor,
+        each_before,
+        {
+            "predictor_loss": loss[-1],
+            # Nobody of the group drawn: nothing is known of it.
+            "error": jnp.where(ready & jnp.isfinite(error), error, 0.0),
+            **overlap(chance, each_before, seen.group, groups),
+        },
+    )
 
 
 def overlap(
@@ -169,7 +177,7 @@ def overlap(
     before: Float[Array, " steps"],
     group: Int[Array, " steps"],
     groups: int,
-) -> Fields:
+) -> Figures:
     """Return how well those accepted before stand for the rejected, per group.
 
     Over the people of a rollout: the largest weight w = D_R / D_A (Eq. 3), the smallest chance of
@@ -195,31 +203,28 @@ def overlap(
 
 
 def renyi_scale(task: Task, seen: Seen, before: Float[Array, " steps"]) -> Float[Array, " groups"]:
-    """Return c_g = a / r of each group, for opportunity a / (r phi~): its weight in L_Renyi."""
-    groups = len(task.world.groups)
+    """Return c_g, a group's weight in L_Renyi: a / r over the share that the notion speaks of.
+
+    That is everyone's, or for opportunity phi~; of several rates the smallest.
+    """
+    groups = len(task.space.groups)
     accepted = group_mean(before, seen.group, groups)
-    rejected = group_mean(1.0 - seen.action.astype(jnp.float32), seen.group, groups)
+    rejected = group_mean(1.0 - seen.revealed.astype(jnp.float32), seen.group, groups)
     scale = accepted / jnp.maximum(rejected, 1 / seen.action.shape[0])
-    if task.notion == "opportunity":
-        positive = seen.last.accepted_positive + seen.last.rejected_positive
-        scale = scale / jnp.maximum(positive / jnp.maximum(seen.last.people, 1.0), 1e-3)
+    spoken_of = [rate.among.total(seen.last) for rate in define(task.notion).rates]
+    share = jnp.min(jnp.stack(spoken_of), axis=0) / jnp.maximum(seen.last.people, 1.0)
+    scale = scale / jnp.maximum(share, 1e-3)
     return jnp.where(jnp.isnan(scale), 0.0, scale)  # nobody of the group came
 
 
-def _remember(
-    task: Task,
-    predictor: Predictor,
-    seen: Seen,
-    policy: Callable[[Array], Array],
-    parameters: Array,
-) -> Predictor:
+def _remember(task: Task, predictor: Predictor, seen: Seen, deciding: Deciding) -> Predictor:
     size = predictor.profile.shape[0]
-    number = jnp.cumsum(seen.action.astype(jnp.int32))
-    place = jnp.where(seen.action, (predictor.accepted + number - 1) % size, size)
+    number = jnp.cumsum(seen.revealed.astype(jnp.int32))
+    place = jnp.where(seen.revealed, (predictor.accepted + number - 1) % size, size)
     entry = (
-        jax.nn.sigmoid(policy(jnp.arange(task.world.profiles)))
-        if task.world.profiles <= SMALL
-        else _actor_of(task, parameters)
+        deciding.policy(jnp.arange(task.space.profiles)).chance(task.space.reveals)
+        if task.space.small
+        else deciding.parameters
     )
     return predictor._replace(
         profile=predictor.profile.at[place].set(seen.profile, mode="drop"),
@@ -248,24 +253,16 @@ def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Arr
             chance = accepted_by_any(jnp.where(there, each, 0.0))
         return jnp.maximum(chance, 1e-6)
 
-    if task.world.profiles <= SMALL:
+    if task.space.small:
         table = pooled(entries)
         return lambda profile: table[profile]
 
     def on_demand(profile: Array) -> Array:
-        x = observe(task.world, profile.reshape(-1))
-        forward = jax.vmap(lambda flat: networks.run((_actor(),), flat, x)[0])
-        each = jax.nn.sigmoid(forward(entries))
-        return pooled(each).reshape(profile.shape)
+        x = observe(task.space, profile.reshape(-1))
+
+        def chance(flat: Array) -> Array:
+            return Categorical(networks.run((task.actor,), flat, x)).chance(task.space.reveals)
+
+        return pooled(jax.vmap(chance)(entries)).reshape(profile.shape)
 
     return on_demand
-
-
-def _actor() -> Stack:
-    return Stack(critics=0)
-
-
-def _actor_of(task: Task, parameters: Array) -> Float[Array, " entry"]:
-    """Return the policy's own parameters: the first network of the first stack."""
-    layers = networks.unflatten((Stack(),), task.world.inputs, parameters)
-    return networks.flatten([[leaf[:1] for leaf in layers[0]]])

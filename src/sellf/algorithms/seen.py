@@ -1,8 +1,8 @@
-"""What an algorithm may see of a rollout.
+"""What an algorithm may see of decisions.
 
-The rollout holds everyone's label. `see` is where the rejected people's labels end: the type that
-it returns has no place for them, and the disparity it holds is the one of the algorithm's own
-view. Only the oracle baseline has the view "true".
+Whoever simulates holds everyone's label. `see` is where those that no decision reveals end: the
+type that it returns has no place for them, and the disparity it holds is the one of the algorithm's
+own view. Only the oracle baseline has the view "true".
 """
 
 from typing import NamedTuple, TypeVar
@@ -12,22 +12,30 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from sellf.envs import window as windows
-from sellf.envs.world import Step, World
-from sellf.fairness import Counts, Notion, View, spread, utility
+from sellf.envs.policy import Policy
+from sellf.envs.space import Space
+from sellf.envs.world import Step
+from sellf.fairness import Counts, Notion, View, gap
 
 Kept = TypeVar("Kept")
 
 
 class Seen(NamedTuple):
-    """A rollout as the decision-maker knows it."""
+    """Decisions as the decision-maker knows them."""
 
     profile: Int[Array, " steps"]
     moved: Int[Array, " steps"]
     """The person after the decision: features are always seen."""
+    following: Int[Array, " steps"]
+    """Who came next, or would have."""
     group: Int[Array, " steps"]
-    action: Bool[Array, " steps"]
+    action: Int[Array, " steps"]
+    probability: Float[Array, " steps"]
+    """With which the action was taken, by whoever decided."""
+    revealed: Bool[Array, " steps"]
+    """Whether the outcome is seen."""
     positive: Bool[Array, " steps"]
-    """Accepted, and the label was good: AY, which is all that is seen of labels."""
+    """Revealed, and the label was good: AY, which is all that is seen of labels."""
     reward: Float[Array, " steps"]
     terminated: Bool[Array, " steps"]
     truncated: Bool[Array, " steps"]
@@ -49,24 +57,29 @@ def newest_first(kept: Kept, new: Kept) -> Kept:
 
 
 def disparities(
-    histogram: Int[Array, "*n kinds"], notion: Notion, view: View
+    space: Space, histogram: Int[Array, "*n kinds"], notion: Notion, view: View
 ) -> Float[Array, "*n"]:
     """Return the window's disparity, 0 where too few groups have a utility."""
-    gap = spread(utility(notion, windows.counts(histogram, view)))
-    return jnp.where(jnp.isnan(gap), 0.0, gap)
+    apart = gap(notion, windows.counts(space, histogram, view))
+    return jnp.where(jnp.isnan(apart), 0.0, apart)
 
 
-def see(world: World, steps: Step, notion: Notion, view: View) -> Seen:
+def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -> Seen:
     """Return what an algorithm with this view may see of a rollout."""
+    action = steps.outcome.action
+    revealed = space.is_revealed(action)
     return Seen(
         profile=steps.profile,
         moved=steps.outcome.moved,
-        group=world.group[steps.profile],
-        action=steps.outcome.action,
-        positive=steps.outcome.action & steps.outcome.label,
+        following=steps.following,
+        group=space.group[steps.profile],
+        action=action,
+        probability=jnp.exp(policy(steps.profile).log_probability(action)),
+        revealed=revealed,
+        positive=revealed & steps.outcome.label,
         reward=steps.reward,
         terminated=steps.terminated,
         truncated=steps.truncated,
-        disparity=disparities(steps.histogram, notion, view),
-        last=windows.counts(steps.histogram[-1], view),
+        disparity=disparities(space, steps.histogram, notion, view),
+        last=windows.counts(space, steps.histogram[-1], view),
     )

@@ -3,19 +3,26 @@
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from sellf.algorithms import losses
 from sellf.algorithms import predictor as predictors
 from sellf.algorithms.advantages import regularised
-from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task
+from sellf.algorithms.algorithm import (
+    Algorithm,
+    Batch,
+    Critique,
+    Deciding,
+    Extra,
+    Result,
+    Task,
+)
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.predictor import PredictorConfig
 from sellf.algorithms.seen import Seen
-from sellf.envs.world import Chances
+from sellf.envs.policy import Chances
 
 
 @hyperparameters
@@ -43,40 +50,41 @@ def predict(stack: Stack, task: Task, config: Any, extra: Extra) -> Chances:
 
 
 def learn(
-    stack: Stack, task: Task, config: Any, extra: Extra, seen: Seen, policy: Any, key: Array
-) -> tuple[Extra, Fields]:
+    stack: Stack, task: Task, config: Any, extra: Extra, seen: Seen, deciding: Deciding, key: Array
+) -> Result:
     """Train the predictor, and find out what the Renyi term needs."""
-    predictor, figures = predictors.learn(
-        stack, task, config, extra["predictor"], seen, policy.logit, policy.parameters, key
+    predictor, before, figures = predictors.learn(
+        stack, task, config, extra["predictor"], seen, deciding, key
     )
-    before = figures["each_accepted_before"]
-    scale = figures["renyi_scale"] = predictors.renyi_scale(task, seen, before)
-    chance = jax.nn.sigmoid(policy.logit(seen.profile))
-    figures["renyi"] = losses.renyi_penalty(chance, before, seen.group, scale)
-    return extra | {"predictor": predictor}, figures
+    scale = predictors.renyi_scale(task, seen, before)
+    chance = deciding.policy(seen.profile).chance(task.space.reveals)
+    renyi = losses.renyi_penalty(chance, before, seen.group, scale)
+    return Result(
+        extra | {"predictor": predictor},
+        {"revealed_before": before},
+        figures | {"renyi_scale": scale, "renyi": renyi},
+    )
 
 
-def weigh(
-    task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique
-) -> tuple[Extra, Fields]:
+def weigh(task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique) -> Result:
     """Return the penalty of every decision, min(0, omega / 2 - |imputed disparity|)."""
     excess = jnp.minimum(0.0, config.omega / 2 - seen.disparity)
-    return extra, {"advantage": critique.advantage[:, 0], "penalties": excess[:, None]}
+    columns = {"advantage": critique.advantage[:, 0], "penalties": excess[:, None]}
+    return Result(extra, columns, {})
 
 
-def advantage(config: SELLF, fields: Fields) -> Float[Array, " batch"]:
+def advantage(config: SELLF, batch: Batch) -> Float[Array, " batch"]:
     """Return the penalised advantage of a minibatch."""
     betas = jnp.asarray(config.beta_disparity)[None]
-    return regularised(fields["advantage"], fields["penalties"], betas, config.penalty_scale)
+    own = batch.columns
+    return regularised(own["advantage"], own["penalties"], betas, config.penalty_scale)
 
 
-def penalty(config: Any, logit: Array, fields: Fields, figures: Fields) -> Float[Array, ""]:
+def penalty(config: Any, batch: Batch) -> Float[Array, ""]:
     """Return beta_2 L_Renyi of a minibatch."""
-    chance = jax.nn.sigmoid(logit)
-    term = losses.renyi_penalty(
-        chance, fields["each_accepted_before"], fields["group"], figures["renyi_scale"]
-    )
-    return config.beta_renyi * term
+    chance = batch.policy.chance(batch.space.reveals)
+    before, scale = batch.columns["revealed_before"], batch.figures["renyi_scale"]
+    return config.beta_renyi * losses.renyi_penalty(chance, before, batch.group, scale)
 
 
 def with_predictor(algorithm: Algorithm, stack: Stack) -> Algorithm:

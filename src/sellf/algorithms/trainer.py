@@ -1,23 +1,47 @@
 """One iteration of training as one compiled function: TrainState -> (TrainState, Metrics)."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from sellf.algorithms import losses, networks
+from sellf.algorithms import networks
 from sellf.algorithms.adam import Learner, at_most
 from sellf.algorithms.advantages import gae
-from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Fields, Task, ppo_loss
+from sellf.algorithms.algorithm import (
+    Algorithm,
+    Batch,
+    Columns,
+    Critique,
+    Deciding,
+    Extra,
+    Figures,
+    People,
+    Task,
+    ppo_loss,
+)
 from sellf.algorithms.config import PPO
-from sellf.algorithms.seen import disparities, members, see
-from sellf.envs import world as worlds
-from sellf.envs.rollout import rollout
-from sellf.envs.world import State, Step, World
-from sellf.fairness import VIEWS
+from sellf.algorithms.source import Asked, Simulator, Source
+from sellf.envs.policy import Categorical
+from sellf.envs.space import Space, by_profile, observe
+from sellf.envs.world import World
+from sellf.fairness import Notion
+
+
+class Problem(eqx.Module):
+    """What is to be learned, from which experience, and for how long."""
+
+    source: Source
+    notion: Notion = eqx.field(static=True)
+    iterations: int = eqx.field(static=True)
+
+
+def simulated(world: World, notion: Notion, iterations: int) -> Problem:
+    """Return what is to be learned in a world."""
+    return Problem(Simulator(world, notion), notion, iterations)
 
 
 class TrainState(NamedTuple):
@@ -25,146 +49,144 @@ class TrainState(NamedTuple):
 
     key: Key[Array, ""]
     iteration: Int[Array, ""]
-    world: State
+    source: Any
     learner: Learner
     extra: Extra
 
 
-class Policy(NamedTuple):
-    """The policy that decided in a rollout."""
+class Decisions(NamedTuple):
+    """What minibatches are cut from; the first axis is the decision."""
 
-    logit: Callable[[Array], Array]
-    """By profile."""
-    parameters: Float[Array, " size"]
-    """Of all networks."""
+    profile: Int[Array, " steps"]
+    group: Int[Array, " steps"]
+    action: Int[Array, " steps"]
+    before: Float[Array, "steps others"]
+    """The policy's log-odds when the iteration began."""
+    log_probability: Float[Array, " steps"]
+    target: Float[Array, "steps critics"]
+    columns: Columns
+    rows: Float[Array, "steps inputs"] | None = None
+    """What networks see of the person, unless they are looked up by profile."""
 
 
 Metrics = dict[str, Array]
 
 
-def init(algorithm: Algorithm, task: Task, config: PPO, key: Key[Array, ""]) -> TrainState:
+def init(algorithm: Algorithm, problem: Problem, config: PPO, key: Key[Array, ""]) -> TrainState:
     """Return where training starts."""
-    key, key_world, key_networks, key_extra = jax.random.split(key, 4)
-    stacks = algorithm.stacks(len(task.world.groups))
-    parameters = networks.init(stacks, task.world.inputs, key_networks)
+    key, key_source, key_networks, key_extra = jax.random.split(key, 4)
+    task = _task(algorithm, problem)
+    parameters = networks.init(algorithm.stacks(task.space), task.space.inputs, key_networks)
     return TrainState(
         key=key,
         iteration=jnp.zeros((), jnp.int32),
-        world=worlds.reset(task.world, key_world),
+        source=problem.source.start(key_source),
         learner=Learner.new(parameters),
         extra=algorithm.start(task, config, key_extra),
     )
 
 
 def iterate(
-    algorithm: Algorithm, task: Task, config: PPO, state: TrainState
+    algorithm: Algorithm, problem: Problem, config: PPO, state: TrainState
 ) -> tuple[TrainState, Metrics]:
     """Collect decisions, learn from them, and tell how it went."""
-    world = task.world
-    key, key_rollout, key_learn, key_order = jax.random.split(state.key, 4)
-    stacks = algorithm.stacks(len(world.groups))
-    outputs = networks.by_profile(world, partial(networks.run, stacks, state.learner.parameters))
-    accept = networks.acceptance(outputs, algorithm.reject_below)
-    predict = algorithm.predict(task, config, state.extra)
-    world_state, steps = rollout(
-        world, key_rollout, state.world, config.rollout, accept, task.notion, predict
+    task = _task(algorithm, problem)
+    space, parameters = task.space, state.learner.parameters
+    key, key_source, key_learn, key_order = jax.random.split(state.key, 4)
+    stacks = algorithm.stacks(space)
+    outputs = by_profile(space, partial(networks.run, stacks, parameters))
+    asked = Asked(
+        networks.policy(space, outputs, algorithm.reject_below),
+        algorithm.predict(task, config, state.extra),
+        algorithm.view,
+        config.rollout,
     )
-    seen = see(world, steps, task.notion, algorithm.view)
-    policy = Policy(lambda profile: outputs(profile)[0], state.learner.parameters)
-    extra, figures = algorithm.learn(task, config, state.extra, seen, policy, key_learn)
+    source, seen, measured = problem.source.collect(key_source, state.source, asked)
+    deciding = Deciding(
+        networks.policy(space, outputs), networks.actor_of(stacks, space.inputs, parameters)
+    )
+    learned = algorithm.learn(task, config, state.extra, seen, deciding, key_learn)
 
-    before, after = outputs(steps.profile), outputs(steps.following)
-    signal, gamma = algorithm.signals(task, config, extra, seen)
+    before, after = outputs(seen.profile), outputs(seen.following)
+    others = len(space.actions) - 1
+    signal, gamma = algorithm.signals(task, config, learned.extra, seen)
+    value = before[others:].T
     advantage = gae(
         signal,
-        before[1:].T,
-        after[1:].T,
+        value,
+        after[others:].T,
         seen.terminated,
         seen.truncated,
         gamma,
         jnp.asarray(config.gae_lambda, jnp.float32),
     )
-    critique = Critique(advantage, advantage + before[1:].T, before[1:].T)
-    extra, fields = algorithm.weigh(task, config, extra, seen, critique)
-    per_decision = {name: figures.pop(name) for name in list(figures) if name.startswith("each_")}
-    fields |= per_decision | {
-        "profile": seen.profile,
-        "group": seen.group,
-        "action": seen.action,
-        "old_logit": before[0],
-        "log_probability": losses.log_probability(before[0], seen.action),
-        "target": critique.target,
-    }
-    learner, loss = improve(algorithm, world, config, state.learner, fields, figures, key_order)
+    critique = Critique(advantage, advantage + value)
+    weighed = algorithm.weigh(task, config, learned.extra, seen, critique)
+    decisions = Decisions(
+        seen.profile,
+        seen.group,
+        seen.action,
+        before[:others].T,
+        Categorical(before[:others]).log_probability(seen.action),
+        critique.target,
+        weighed.columns | learned.columns,
+    )
+    figures = learned.figures | weighed.figures
+    learner, loss = improve(algorithm, space, config, state.learner, decisions, figures, key_order)
     if algorithm.waits:
         first = state.iteration == 0
         learner = jax.tree.map(lambda new, old: jnp.where(first, old, new), learner, state.learner)
-    metrics = measure(task, steps, accept) | {"loss": loss} | _scalars(figures) | _scalars(extra)
-    following = TrainState(key, state.iteration + 1, world_state, learner, extra)
-    return following, metrics
+    following = TrainState(key, state.iteration + 1, source, learner, weighed.extra)
+    return following, measured | {"loss": loss} | figures
+
+
+def _task(algorithm: Algorithm, problem: Problem) -> Task:
+    space = problem.source.space
+    actor = algorithm.stacks(space)[0].actor
+    return Task(space, problem.notion, problem.iterations, actor)
 
 
 def improve(
     algorithm: Algorithm,
-    world: World,
+    space: Space,
     config: PPO,
     learner: Learner,
-    fields: Fields,
-    figures: Fields,
+    decisions: Decisions,
+    figures: Figures,
     key: Key[Array, ""],
 ) -> tuple[Learner, Float[Array, ""]]:
     """Take the gradient steps of one iteration; return also the mean loss of the last epoch."""
-    stacks = algorithm.stacks(len(world.groups))
-    inputs = world.inputs
+    stacks = algorithm.stacks(space)
     # Few profiles: the networks run over all of them, and a decision's outputs are looked up.
-    tabular = world.profiles <= 2 * config.batch
-    rows = worlds.observe(world, jnp.arange(world.profiles) if tabular else fields["profile"])
+    tabular = space.profiles <= 2 * config.batch
+    rows = observe(space, jnp.arange(space.profiles) if tabular else decisions.profile)
+    if not tabular:
+        decisions = decisions._replace(rows=rows)
+    batches = config.rollout // config.batch
 
-    def loss_of(layers: list[list[Array]], batch: Fields) -> Array:
-        everyone = networks.forward(stacks, layers, rows) if tabular else None
-        if everyone is not None:
-            who = batch["profile"][None, :] == jnp.arange(world.profiles)[:, None]
-            outputs = everyone @ who.astype(jnp.float32)
-        else:
-            outputs = networks.forward(stacks, layers, batch["rows"])
-        if algorithm.people:
-            others = (
-                everyone[:, batch["people_profile"]]
-                if everyone is not None
-                else networks.forward(stacks, layers, batch["people_rows"])
-            )
-            batch = batch | {"people_logit": others[0]}
-        if algorithm.loss is not None:
-            return algorithm.loss(config, layers, outputs, batch, figures)
-        return ppo_loss(algorithm, config, outputs, batch, figures)
-
-    def step(learner: Learner, batch: Fields) -> tuple[Learner, Array]:
-        layers = networks.unflatten(stacks, inputs, learner.parameters)
-        loss, gradient = jax.value_and_grad(loss_of)(layers, batch)
+    def step(learner: Learner, cut: tuple[Decisions, Decisions | None]) -> tuple[Learner, Array]:
+        layers = networks.unflatten(stacks, space.inputs, learner.parameters)
+        loss_of = partial(_loss, algorithm, config, space, rows if tabular else None, figures)
+        loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
         gradient = at_most(networks.flatten(gradient), config.gradient_norm)
         return learner.step(gradient, config.learning_rate, config.adam_epsilon), loss
-
-    if not tabular:
-        fields = fields | {"rows": rows}
-    batches = config.rollout // config.batch
 
     def epoch(carry: tuple[Learner, Array], chance: tuple[Array, Array]) -> tuple[Any, Array]:
         learner, stopped = carry
         order, drawn = chance
-        cut = {
-            name: column[order].reshape(batches, config.batch, *column.shape[1:])
-            for name, column in fields.items()
-        }
-        if algorithm.people:
-            cut |= {f"people_{name}": column[drawn] for name, column in fields.items()}
-        improved, loss = jax.lax.scan(step, learner, cut)
+
+        def cut(column: Array) -> Array:
+            return column[order].reshape(batches, config.batch, *column.shape[1:])
+
+        people = jax.tree.map(lambda column: column[drawn], decisions) if algorithm.people else None
+        improved, loss = jax.lax.scan(step, learner, (jax.tree.map(cut, decisions), people))
         if algorithm.stop_at is None:
             return (improved, stopped), jnp.mean(loss)
         improved = jax.tree.map(lambda new, old: jnp.where(stopped, old, new), improved, learner)
-        layers = networks.unflatten(stacks, inputs, improved.parameters)
-        logit = networks.forward(stacks, layers, rows)[0]
-        logit = logit[fields["profile"]] if tabular else logit
-        moved = jnp.mean(losses.divergence(logit, fields["old_logit"]))
+        layers = networks.unflatten(stacks, space.inputs, improved.parameters)
+        logits = networks.forward(stacks, layers, rows)[: len(space.actions) - 1]
+        now = Categorical(logits[:, decisions.profile] if tabular else logits)
+        moved = jnp.mean(now.divergence(Categorical(decisions.before.T)))
         return (improved, stopped | (moved > algorithm.stop_at(config))), jnp.mean(loss)
 
     orders = permutations(key, config.epochs, config.rollout)
@@ -178,34 +200,59 @@ def improve(
     return learner, loss[-1]
 
 
+def _loss(
+    algorithm: Algorithm,
+    config: PPO,
+    space: Space,
+    everyone: Float[Array, "profiles inputs"] | None,
+    figures: Figures,
+    layers: list[list[Array]],
+    decisions: Decisions,
+    drawn: Decisions | None,
+) -> Float[Array, ""]:
+    """Return the loss of a minibatch; `everyone` is all profiles, where these are few."""
+    stacks, others = algorithm.stacks(space), len(space.actions) - 1
+    if everyone is not None:
+        table = networks.forward(stacks, layers, everyone)
+        who = decisions.profile[None, :] == jnp.arange(space.profiles)[:, None]
+        outputs = table @ who.astype(jnp.float32)
+    else:
+        table, outputs = None, networks.forward(stacks, layers, _rows(decisions))
+    people = None
+    if drawn is not None:
+        theirs = (
+            table[:, drawn.profile]
+            if table is not None
+            else networks.forward(stacks, layers, _rows(drawn))
+        )
+        people = People(Categorical(theirs[:others]), drawn.group, drawn.columns)
+    batch = Batch(
+        space,
+        Categorical(outputs[:others]),
+        Categorical(decisions.before.T),
+        outputs[others:],
+        layers,
+        decisions.group,
+        decisions.action,
+        decisions.log_probability,
+        decisions.target,
+        decisions.columns,
+        people,
+        figures,
+    )
+    if algorithm.loss is not None:
+        return algorithm.loss(config, batch)
+    return ppo_loss(algorithm, config, batch)
+
+
+def _rows(decisions: Decisions) -> Float[Array, "batch inputs"]:
+    assert decisions.rows is not None
+    return decisions.rows
+
+
 def permutations(key: Key[Array, ""], number: int, length: int) -> Int[Array, "number length"]:
     """Return random orders of 0, 1, ..., length - 1, by sorting chance and place as one number."""
     bits = max(length - 1, 1).bit_length()
     place = jnp.arange(length, dtype=jnp.uint32)[None, :]
     chance = jax.random.bits(key, (number, length), jnp.uint32) >> bits << bits
     return (jnp.sort(chance | place, axis=1) & ((1 << bits) - 1)).astype(jnp.int32)
-
-
-def measure(task: Task, steps: Step, accept: worlds.Chances) -> Metrics:
-    """Return what to log of a rollout; the true figures are for people, not for the algorithm."""
-    member = members(task.world.group[steps.profile], len(task.world.groups))
-    accepted = steps.outcome.action.astype(jnp.float32) @ member
-    return {
-        "reward": jnp.sum(steps.reward),
-        "acceptance": accepted / jnp.maximum(jnp.sum(member, axis=0), 1.0),
-        **{
-            f"disparity_{view}": jnp.mean(disparities(steps.histogram, task.notion, view))
-            for view in VIEWS
-        },
-    }
-
-
-def _scalars(tree: Any) -> Metrics:
-    """Return the named single numbers (and numbers per group) of what an algorithm keeps."""
-    named = tree if isinstance(tree, dict) else getattr(tree, "_asdict", dict)()
-    return {
-        name: value
-        for name, value in named.items()
-        if isinstance(value, jax.Array) and value.ndim <= 1 and value.size <= 16
-        and jnp.issubdtype(value.dtype, jnp.floating)
-    }  # fmt: skip

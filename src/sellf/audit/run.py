@@ -9,9 +9,10 @@ import numpy as np
 
 from sellf.audit.columns import Columns, name_of, names_of
 from sellf.audit.result import Audit, Audits, Origin
+from sellf.audit.verdict import AUDITED
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
-from sellf.fairness.notions import NOTIONS, Notion
+from sellf.fairness.notions import Notion
 
 if TYPE_CHECKING:
     from sellf.audit.aipw import Model
@@ -81,7 +82,7 @@ def audit(
         drop_missing: no longer available; raises an error that says what to do instead.
     """
     options = {name: value for name, value in locals().items() if name != "notion"}
-    one_of("notion", notion, NOTIONS)
+    one_of("notion", notion, AUDITED)
     return _audits([notion], **options)[notion]
 
 
@@ -102,7 +103,7 @@ def audit_all(log: Any, **options: Any) -> Audits:
         if name not in options:
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
-    notions: list[Notion] = list(NOTIONS) if labelled else ["demographic"]
+    notions: list[Notion] = list(AUDITED) if labelled else ["demographic"]
     return Audits(_audits(notions, log=log, **{**defaults, **options}))
 
 

@@ -17,11 +17,11 @@ from sellf.audit.result import (
     Period,
     Waiting,
 )
-from sellf.audit.verdict import decide, say
+from sellf.audit.verdict import AUDITED, decide, say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.checks import one_of
-from sellf.fairness.notions import NOTIONS, Notion
+from sellf.fairness.notions import Notion
 
 VERDICTS = ("fair", "unfair", "undetermined")
 
@@ -61,7 +61,7 @@ _ADVICE = "Write one with `sellf audit ... --json > audit.json`."
 
 
 def _audit(saved: dict[str, Any]) -> Audit:
-    one_of("notion", saved["notion"], NOTIONS)
+    one_of("notion", saved["notion"], AUDITED)
     names = [_name(row["group"]) for row in saved["by_group"]]
     by_say = {say(name): name for name in names}
     if len(by_say) < max(2, len(names)):

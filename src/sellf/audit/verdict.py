@@ -6,6 +6,10 @@ import numpy as np
 
 from sellf.audit.interval import Interval
 from sellf.audit.scores import Floats
+from sellf.fairness.notions import Notion
+
+AUDITED: tuple[Notion, ...] = ("qualification", "accuracy", "opportunity", "demographic")
+"""The notions that there are intervals for."""
 
 Verdict: TypeAlias = Literal["fair", "unfair", "undetermined"]
 

@@ -7,8 +7,9 @@ from typing import Any
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.audit.files import named_files
+from sellf.audit.verdict import AUDITED
 from sellf.errors import InputError
-from sellf.fairness.notions import NOTIONS, Notion
+from sellf.fairness.notions import Notion
 
 
 def run(
@@ -134,6 +135,6 @@ def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
     if isinstance(result, Audit):
         return known(result)
     by_notion: dict[Notion, Audit] = {}
-    for name in NOTIONS:
+    for name in AUDITED:
         by_notion[name] = known(result[name])
     return Audits(by_notion)

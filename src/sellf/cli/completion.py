@@ -15,18 +15,19 @@ from typing import Any, get_type_hints
 
 import tyro
 
+from sellf.audit.verdict import AUDITED
 from sellf.fairness.checks import one_of
-from sellf.fairness.notions import NOTIONS
+from sellf.fairness.notions import NOTIONS, define
 
 SHELLS = ("bash", "zsh", "fish")
-TRAINED = tuple(name for name in NOTIONS if name != "demographic")
+TRAINED = tuple(name for name in NOTIONS if define(name).needs_label)
 WORLDS = ("lending", "recidivism", "school", "school-continuous")
 ALGORITHMS = (
     *("sellf-direct", "sellf", "sellf-semi", "sellf-relu"),
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),
 )
 CHOICES: dict[str, tuple[str, ...]] = {
-    "audit --notion": (*NOTIONS, "all"),
+    "audit --notion": (*AUDITED, "all"),
     "audit --model": ("boosting", "logistic"),
     "audit --by": ("day", "week", "month", "quarter", "year"),
     "completion shell": SHELLS,

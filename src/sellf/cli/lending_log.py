@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from sellf.audit.verdict import AUDITED
 from sellf.errors import InputError
-from sellf.fairness.notions import NOTIONS, Counts, Notion, utility
+from sellf.fairness.notions import Counts, Notion, utility
 
 COST = 0.8
 """What a loan costs per unit that a repaid one brings: lend the more readily above this chance."""
@@ -66,7 +67,7 @@ def truth() -> dict[Notion, dict[Any, float]]:
     counts = Counts(np.ones(len(GROUPS)), accepted, both, hidden)
     return {
         notion: dict(zip(GROUPS, utility(notion, counts).tolist(), strict=True))
-        for notion in NOTIONS
+        for notion in AUDITED
     }
 
 

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.envs.world import Arrivals, Encoding, World
+from sellf.envs.space import Encoding, Space
+from sellf.envs.world import Arrivals, World
 from sellf.errors import InputError
-from sellf.fairness.checks import number
+from sellf.fairness.checks import number, short
 
 LARGEST = {"horizon": 2**31 - 1, "population": 10_000_000, "window": 10_000_000}
 """What a computer can count, and what fits into its memory."""
@@ -35,7 +36,7 @@ class Rules:
             value = getattr(self, name)
             right = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not right or value < least:
-                raise InputError(f"{name} is {value!r}: give a whole number, {least} or more.")
+                raise InputError(f"{name} is {short(value)}: give a whole number, {least} or more.")
             if value > LARGEST[name]:
                 raise InputError(f"{name} is too large: give {LARGEST[name]:,} or less.")
         for name in ("cost", "start"):
@@ -44,6 +45,42 @@ class Rules:
     def changed(self, **changes: Any) -> "Rules":
         """Return the rules with some of them changed (those given as None stay)."""
         return replace(self, **{name: v for name, v in changes.items() if v is not None})
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What can be decided, and what comes of it; the arrays have one entry per action."""
+
+    names: tuple[str, ...]
+    reveals: tuple[bool, ...]
+    """After which the outcome is seen."""
+    favourable: tuple[bool, ...]
+    """Which people hope for."""
+    gain: tuple[tuple[float, float], ...]
+    """What each is worth with a bad outcome and with a good one."""
+
+    def __post_init__(self) -> None:
+        parts = (self.reveals, self.favourable, self.gain)
+        if len(self.names) < 2 or any(len(part) != len(self.names) for part in parts):
+            raise InputError(
+                f"actions are {self.names}: give two or more, and for each whether it reveals the "
+                "outcome, whether it is favourable, and its two gains."
+            )
+        if self.favourable[0] or not any(self.favourable) or not any(self.reveals):
+            raise InputError(
+                "actions: the first is not favourable, and some other must be; at least one must "
+                "reveal the outcome."
+            )
+        if self.reveals[0] and all(self.reveals):
+            raise InputError("actions: every one reveals the outcome, so that nothing is hidden.")
+        if not any(map(any, self.gain)):
+            raise InputError("actions: none of them is worth anything: give gains.")
+
+
+def accepting(cost: float) -> Actions:
+    """Return the two actions of the paper: an acceptance is worth y - cost, a rejection nothing."""
+    gain = ((0.0, 0.0), (-float(cost), 1 - float(cost)))
+    return Actions(("reject", "accept"), (False, True), (False, True), gain)
 
 
 @dataclass(frozen=True)
@@ -75,6 +112,7 @@ def build(
     moves: NDArray[Any],
     share: NDArray[Any],
     features: Features,
+    actions: Actions | None = None,
 ) -> World:
     """Check the tables and put a world together.
 
@@ -87,8 +125,14 @@ def build(
         moves: per profile, decision and label, the profile that follows.
         share: per profile, its share of newcomers; sums to 1.
         features: what networks see.
+        actions: what can be decided; to reject or accept, at the rules' cost, by default.
     """
-    profiles = len(group)
+    profiles, own = len(group), actions or accepting(rules.cost)
+    if moves.shape != (profiles, len(own.names), 2):
+        raise InputError(
+            f"moves has shape {moves.shape}: it leads on from {profiles} profiles, by "
+            f"{len(own.names)} actions and two outcomes."
+        )
     _check(groups, group, alpha, moves, share, rules)
     fixed = np.zeros(profiles, np.int32) if features.fixed is None else features.fixed
     rows = int(fixed.max()) + 1
@@ -104,24 +148,29 @@ def build(
     ]
     return World(
         name=name,
-        groups=tuple(groups),
-        columns=tuple(columns),
-        cost=float(rules.cost),
         horizon=int(rules.horizon),
         population=int(rules.population),
         window=int(rules.window),
         start=float(rules.start),
-        group=jnp.asarray(group, jnp.int32),
         alpha=jnp.asarray(alpha, jnp.float32),
         moves=jnp.asarray(moves, jnp.int32),
-        encoding=Encoding(
-            fixed=jnp.asarray(fixed, jnp.int32),
-            changing=jnp.asarray(features.changing, jnp.int32),
-            codes=jnp.asarray(codes, jnp.uint8),
-            feature=jnp.asarray(np.repeat(np.arange(len(sizes)), sizes), jnp.int32),
-            category=jnp.asarray(np.concatenate([[], *map(np.arange, sizes)]), jnp.uint8),
-            numbers=jnp.asarray(numbers, jnp.float32),
-            changes=jnp.asarray(features.changes, jnp.float32),
+        space=Space(
+            groups=tuple(groups),
+            columns=tuple(columns),
+            actions=own.names,
+            reveals=own.reveals,
+            favourable=own.favourable,
+            gain=own.gain,
+            group=jnp.asarray(group, jnp.int32),
+            encoding=Encoding(
+                fixed=jnp.asarray(fixed, jnp.int32),
+                changing=jnp.asarray(features.changing, jnp.int32),
+                codes=jnp.asarray(codes, jnp.uint8),
+                feature=jnp.asarray(np.repeat(np.arange(len(sizes)), sizes), jnp.int32),
+                category=jnp.asarray(np.concatenate([[], *map(np.arange, sizes)]), jnp.uint8),
+                numbers=jnp.asarray(numbers, jnp.float32),
+                changes=jnp.asarray(features.changes, jnp.float32),
+            ),
         ),
         arrivals=Arrivals(
             profile=jnp.asarray(arriving, jnp.int32),

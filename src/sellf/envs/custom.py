@@ -11,7 +11,7 @@ from sellf.envs.build import Features, Rules, build
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness.checks import column as as_column
-from sellf.fairness.checks import grouping
+from sellf.fairness.checks import grouping, short
 
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Transition: TypeAlias = Callable[[Columns, bool, bool], Columns | None]
@@ -91,7 +91,7 @@ def world_from_frame(
     profiles = _length(everyone)
     names, codes, offset = grouping(everyone[group])
     if len(names) < 2:
-        raise InputError(f"{group} has one value only, {names[0]!r}: give two groups or more.")
+        raise InputError(f"{group} has one value only, {short(names[0])}: give two groups or more.")
     return build(
         name,
         rules,
@@ -136,7 +136,8 @@ def _columns(frame: Any, names: Sequence[str], numeric: Sequence[str]) -> Column
                 array = array.astype(np.float64)
             except (TypeError, ValueError):
                 raise InputError(
-                    f"{name} is named in numeric but holds {array[0]!r}: name it in categorical."
+                    f"{name} is named in numeric but holds {short(array[0])}: name it in "
+                    "categorical."
                 ) from None
         result[name] = array
     lengths = {name: len(array) for name, array in result.items()}
@@ -210,7 +211,9 @@ def _moved(
     case = f"transition(x, accepted={accepted}, positive={positive})"
     changed = transition({key: v.copy() for key, v in frontier.items()}, accepted, positive) or {}
     if not isinstance(changed, dict):
-        raise InputError(f"{case} returns {changed!r}: return a dict of the columns that change.")
+        raise InputError(
+            f"{case} returns {short(changed)}: return a dict of the columns that change."
+        )
     moved = dict(frontier)
     for name, values in changed.items():
         if name == group:
@@ -231,8 +234,8 @@ def _moved(
             if strange:
                 example = sorted(strange, key=str)[0]
                 raise InputError(
-                    f"{case} leaves the feature space: {name} becomes {example!r}, which nobody "
-                    "in the frame has."
+                    f"{case} leaves the feature space: {name} becomes {short(example)}, which "
+                    "nobody in the frame has."
                 )
         elif not np.isfinite(array.astype(np.float64)).all():
             raise InputError(f"{case} leaves the feature space: {name} is not finite for someone.")
@@ -271,8 +274,8 @@ def _probabilities(
         chance = np.asarray(label({key: v.copy() for key, v in everyone.items()}), np.float64)
     else:
         raise InputError(
-            f"label is {label!r}: give a column's name, a function of the columns, or a fitted "
-            "classifier with predict_proba."
+            f"label is {short(label)}: give a column's name, a function of the columns, or a "
+            "fitted classifier with predict_proba."
         )
     if chance.shape != (profiles,):
         raise InputError(f"label gives shape {chance.shape} for {profiles} people: one each.")

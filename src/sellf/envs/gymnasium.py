@@ -18,16 +18,20 @@ from sellf.compiling import compiled
 from sellf.envs import window as windows
 from sellf.envs import world as worlds
 from sellf.envs.registration import register
+from sellf.envs.space import observe
 from sellf.envs.world import Draws, State, World
 from sellf.envs.worlds import make_world
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, VIEWS, Notion, spread, utility
-from sellf.fairness.checks import one_of
+from sellf.fairness import VIEWS, Notion, define, gap
+from sellf.fairness.checks import short
 
 register()
 
 EXTRAS = 5 + len(VIEWS)
 """Numbers beside the observation: reward, label, group, terminated, truncated, disparities."""
+
+
+FIRST = "there is nobody to decide about yet: call reset() before step()."
 
 
 class Unknown(float):
@@ -64,7 +68,7 @@ class _Machine:
     """A world compiled for stepping from Python: one call, one array back."""
 
     def __init__(self, world: World | str, notion: Notion, settings: dict[str, Any]) -> None:
-        one_of("notion", notion, NOTIONS)
+        define(notion)
         if isinstance(world, World) and settings:
             raise InputError(f"settings {list(settings)} go with a world's name, not a World.")
         self.world = make_world(world, **settings) if isinstance(world, str) else world
@@ -80,11 +84,11 @@ class _Machine:
             axis=1,
         ).astype(np.float32)
         self.observation_space = gymnasium.spaces.Box(numbers[0], numbers[1], dtype=np.float32)
-        self.action_space = gymnasium.spaces.Discrete(2)
+        self.action_space = gymnasium.spaces.Discrete(len(self.world.space.actions))
 
     def reset(self, key: Array) -> tuple[State, Array]:
         state = worlds.reset(self.world, key)
-        return state, worlds.observe(self.world, state.profile[state.person])
+        return state, observe(self.world.space, state.profile[state.person])
 
     def step(self, state: State, given: Array) -> tuple[State, Array]:
         """Take the action and the chance in one array, made by `given`."""
@@ -92,8 +96,10 @@ class _Machine:
         person = given[..., 4].astype(jnp.int32)
         chance = Draws(given[..., 1], given[..., 2], given[..., 3], person)
         state, step = worlds.advance(self.world, state, given[..., 0], chance, self.notion)
-        views = [windows.counts(step.histogram, view) for view in VIEWS]
-        gaps = [spread(utility(self.notion, counts)) for counts in views]
+        gaps = [
+            gap(self.notion, windows.counts(self.world.space, step.histogram, view))
+            for view in VIEWS
+        ]
         extras = (
             step.reward,
             step.outcome.label.astype(jnp.float32),
@@ -103,7 +109,7 @@ class _Machine:
             *gaps,
         )
         told = jnp.concatenate(
-            [worlds.observe(self.world, step.following), jnp.stack(extras)], dtype=jnp.float32
+            [observe(self.world.space, step.following), jnp.stack(extras)], dtype=jnp.float32
         )
         return state, told
 
@@ -114,6 +120,24 @@ class _Machine:
         given[..., 1:4] = rng.random((*shape, 3), dtype=np.float32)
         given[..., 4] = rng.integers(self.world.population, size=shape or None)
         return given
+
+    def checked(self, action: Any, shape: tuple[int, ...]) -> np.ndarray:
+        """Return actions; refuse what none of them is."""
+        try:
+            given = np.asarray(action)
+        except ValueError:  # lists of unequal length
+            given = np.empty(0)
+        names = self.world.space.actions
+        known = given.dtype.kind in "iub" and given.shape == shape
+        if not known or (given < 0).any() or (given >= len(names)).any():
+            each = f" for each of the {shape[0]} populations" if shape else ""
+            listed = ", ".join(f"{number} ({name})" for number, name in enumerate(names))
+            raise InputError(f"action is {short(action)}: give one of {listed}{each}.")
+        return given.astype(np.int64)
+
+    def revealed(self, action: np.ndarray) -> np.ndarray:
+        """Return after which decisions the outcome is seen."""
+        return np.array(self.world.space.reveals)[action]
 
     def read(self, told: Array) -> _Told:
         numbers = np.asarray(told)
@@ -133,10 +157,11 @@ def _ends(table: Array) -> np.ndarray:
 class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
     """One population, decided about person by person.
 
-    Observation: the features and group of the person whose turn it is. Action: 1 accepts. Reward:
-    the change of the resource. `info` has the `group` and `label` (NaN if rejected) of the person
-    just decided about, the `resource`, and `disparity`, the accepted-only one of the decisions so
-    far (NaN while a group has none); with `oracle=True` also `hidden_label` and `disparity_true`.
+    Observation: the features and group of the person whose turn it is. Action: a place in
+    `Space.actions`; in the paper's worlds 1 accepts. Reward: the change of the resource. `info` has
+    the `group` and `label` (NaN if not revealed) of the person just decided about, the `resource`,
+    and `disparity`, the accepted-only one of the decisions so far (NaN while a group has none);
+    with `oracle=True` also `hidden_label` and `disparity_true`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
@@ -163,6 +188,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
         self.render_mode = render_mode
         self.observation_space = self.machine.observation_space
         self.action_space = self.machine.action_space
+        self._state: State | None = None
         self._reset = compiled(self.machine.reset)
         # The old state is not needed any more: letting go of it saves copying the population.
         self._step = compiled(self.machine.step, donate_argnums=0)
@@ -179,13 +205,16 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Decide about the person whose turn it is."""
-        given = self.machine.given(self.np_random, action, ())
+        if self._state is None:
+            raise InputError(FIRST)
+        checked = self.machine.checked(action, ())
+        given = self.machine.given(self.np_random, checked, ())
         self._state, told = self._step(self._state, given)
         read = self.machine.read(told)
         self._resource += float(read.reward)
         info = {
             "group": self.machine.world.groups[int(read.group)],
-            "label": float(read.label) if action else Unknown(),
+            "label": float(read.label) if self.machine.revealed(checked) else Unknown(),
             "resource": self._resource,
             "disparity": _known(read.disparity["accepted"]),
         }
@@ -229,6 +258,7 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         self._step = compiled(jax.vmap(self.machine.step), donate_argnums=0)
         self._choose = compiled(_choose, donate_argnums=2)
         self._over = np.zeros(num_envs, bool)
+        self._state: State | None = None
 
     def reset(
         self,
@@ -249,12 +279,15 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Decide about one person of every population."""
+        if self._state is None:
+            raise InputError(FIRST)
+        actions = self.machine.checked(actions, (self.num_envs,))
         anew = self._over
         given = self.machine.given(self.np_random, actions, (self.num_envs,))
         self._state, told = self._step(self._state, given)
         read = self.machine.read(told)
         seen, reward = read.observation, read.reward.astype(np.float64)
-        label = np.where(np.asarray(actions) == 1, read.label, np.nan)
+        label = np.where(self.machine.revealed(actions), read.label, np.nan)
         terminated, truncated = read.terminated > 0, read.truncated > 0
         if anew.any():
             # What these decided in this step is void: their episode was over already.

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from sellf.envs import world as worlds
+from sellf.envs.policy import Chances, Policy, Thresholds, drawn, thresholds
 from sellf.envs.window import Window
-from sellf.envs.world import Chances, Draws, Outcome, State, Step, World
+from sellf.envs.world import Draws, Outcome, State, Step, World
 from sellf.fairness import Notion
 
 BLOCK = 64
@@ -43,7 +44,7 @@ def rollout(
     key: Key[Array, ""],
     state: State,
     steps: int,
-    accept: Chances,
+    policy: Policy,
     notion: Notion = "opportunity",
     predict: Chances | None = None,
 ) -> tuple[State, Step]:
@@ -57,7 +58,7 @@ def rollout(
         key: of all the chance.
         state: where to start; if its episode is over, with a new one.
         steps: how many decisions.
-        accept: the policy, by profile.
+        policy: the policy.
         notion: what the decision window is for.
         predict: the predictor behind imputed labels, by profile.
     """
@@ -66,17 +67,16 @@ def rollout(
     people = worlds.newcomers(world, key_people, episodes)
     first = jnp.where(state.over, people[0], state.profile)
     people = jnp.concatenate([first[None], people[1:]])
-    window = jax.vmap(lambda k, p: worlds.refill(world, k, p, accept, predict))(
+    draw = thresholds(world.space, policy)
+    window = jax.vmap(lambda k, p: worlds.refill(world, k, p, draw, predict))(
         jax.random.split(key_window, episodes), people
     )
     state = state._replace(
-        time=jnp.where(state.over, 0, state.time),
-        accepted=jnp.where(state.over, 0, state.accepted),
-        positive=jnp.where(state.over, 0, state.positive),
+        time=jnp.where(state.over, 0, state.time), taken=jnp.where(state.over, 0, state.taken)
     )
     chance = worlds.draws(world, key_chance, (steps,))
     luck = jax.random.uniform(key_action, (steps,))
-    return replay(world, state, people, window, chance, luck, accept, notion, predict)
+    return replay(world, state, people, window, chance, luck, draw, notion, predict)
 
 
 def replay(
@@ -86,7 +86,7 @@ def replay(
     window: Window,
     chance: Draws,
     luck: Float[Array, " steps"],
-    accept: Chances,
+    policy: Thresholds,
     notion: Notion,
     predict: Chances | None = None,
 ) -> tuple[State, Step]:
@@ -98,8 +98,8 @@ def replay(
         people: the population of this episode and of those that may follow it.
         window: the decision window that each of them starts with.
         chance: of what follows each decision.
-        luck: a decision accepts where this is below the policy's probability.
-        accept: the policy.
+        luck: from which decisions are drawn.
+        policy: the policy, as it is drawn from.
         notion: what the decision window is for.
         predict: the predictor.
     """
@@ -112,35 +112,30 @@ def replay(
         linked = (visits.previous >= 0) & (line.episode[visits.previous] == line.episode)
 
         def decided(profile: Array, odds: Array, predict: Chances | None = None) -> Outcome:
-            return worlds.decide(world, profile, luck < odds, chance, notion, predict)
+            return worlds.decide(world, profile, drawn(odds, luck), chance, notion, predict)
 
         def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             profile, odds, _ = carry
             moved = decided(profile, odds).moved
             settled = jnp.where(linked, moved[visits.previous], start)
             changed = settled != profile
-            return settled, renewed(world, accept, settled, odds, changed), jnp.any(changed)
+            return settled, renewed(world, policy, settled, odds, changed), jnp.any(changed)
 
         # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
-        begin = (start, accept(start), jnp.asarray(True))
+        begin = (start, policy(start), jnp.asarray(True))
         profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
         return profile, decided(profile, odds, predict)
 
-    def spent(line: _Timeline, outcome: Outcome) -> tuple[Array, Array, Array, Array]:
-        """Acceptances and good labels so far in each step's episode, without and with the step."""
-        each = jnp.stack([outcome.action, outcome.action & outcome.label], axis=1)
-        each = each.astype(jnp.int32)
-        total = running_sum(each)
+    def spent(line: _Timeline, outcome: Outcome) -> tuple[Array, Array]:
+        """Return what was taken so far in each step's episode, without and with the step."""
+        each = worlds.taken(world.space, outcome)
+        total = running_sum(each.reshape(steps, -1)).reshape(each.shape)
         begin = (total - each)[line.since]
-        carried = jnp.where((line.episode == 0)[:, None], _pair(state)[None, :], 0)
-        after = total - begin + carried
-        before = after - each
-        return before[:, 0], before[:, 1], after[:, 0], after[:, 1]
+        after = total - begin + jnp.where(line.episode[:, None, None] == 0, state.taken[None], 0)
+        return after - each, after
 
     def ends(line: _Timeline, outcome: Outcome) -> tuple[Array, Array, Array, Array]:
-        accepted, positive, accepted_after, positive_after = spent(line, outcome)
-        before = worlds.resource(world, accepted, positive)
-        after = worlds.resource(world, accepted_after, positive_after)
+        before, after = (worlds.resource(world, taken) for taken in spent(line, outcome))
         terminated = after <= 0
         age = time - line.since + jnp.where(line.episode == 0, state.time, 0)
         truncated = (age + 1 >= world.horizon) & ~terminated
@@ -177,7 +172,7 @@ def replay(
         truncated=truncated,
         histogram=histogram,
     )
-    return _final(state, people, window, chance, line, visits, result), result
+    return _final(world, state, people, window, chance, line, visits, result), result
 
 
 def running_sum(values: Int[Array, "steps columns"]) -> Int[Array, "steps columns"]:
@@ -198,22 +193,23 @@ def running_sum(values: Int[Array, "steps columns"]) -> Int[Array, "steps column
 def episodes_within(world: World, steps: int) -> int:
     """Return how many populations a rollout of so many steps can need."""
     # The resource lasts at least this long, however badly it is spent.
-    shortest = min(world.horizon, int(-(-world.start // world.cost)))
+    worst = -min(min(pair) for pair in world.space.gain)
+    shortest = min(world.horizon, int(-(-world.start // worst)) if worst > 0 else world.horizon)
     if shortest == world.horizon and world.horizon % steps == 0:
         return 1  # episodes only ever end where a rollout does
     return 2 + (steps - 1) // shortest
 
 
 def renewed(
-    world: World, accept: Chances, profile: Array, odds: Array, changed: Array
-) -> Float[Array, " steps"]:
-    """Return the chances of acceptance, where only those of some people have changed.
+    world: World, policy: Thresholds, profile: Array, odds: Array, changed: Array
+) -> Float[Array, "others steps"]:
+    """Return the chances of actions, where only those of some people have changed.
 
     In a small world they are looked up, all at once. Else each is a network's work, and few
     people come twice: they are gathered, and the policy is asked about them block by block.
     """
-    if world.profiles <= worlds.SMALL:
-        return accept(profile)
+    if world.space.small:
+        return policy(profile)
     steps = profile.shape[0]
     number = jnp.cumsum(changed.astype(jnp.int32))
     place = jnp.where(changed, number - 1, steps)
@@ -222,8 +218,8 @@ def renewed(
     def block(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         done, odds = carry
         rows = jax.lax.dynamic_slice(order, (done,), (BLOCK,))
-        asked = accept(profile[jnp.minimum(rows, steps - 1)])
-        return done + BLOCK, odds.at[rows].set(asked, mode="drop")
+        asked = policy(profile[jnp.minimum(rows, steps - 1)])
+        return done + BLOCK, odds.at[:, rows].set(asked, mode="drop")
 
     return jax.lax.while_loop(lambda carry: carry[0] < number[-1], block, (jnp.asarray(0), odds))[1]
 
@@ -275,6 +271,7 @@ def _who_would_follow(
 
 
 def _final(
+    world: World,
     state: State,
     people: Array,
     window: Window,
@@ -290,18 +287,16 @@ def _final(
     # Only a person's last visit counts; the others are sent out of bounds and dropped.
     place = jnp.where(here & visits.last, visits.person, population.shape[0])
     population = population.at[place].set(steps.outcome.moved, mode="drop")
-    each = jnp.stack([steps.outcome.action, steps.outcome.action & steps.outcome.label], axis=1)
-    total = jnp.sum(jnp.where(here[:, None], each, False), axis=0, dtype=jnp.int32)
+    each = worlds.taken(world.space, steps.outcome)
     first = episode == 0
-    carried = jnp.where(first, _pair(state), 0)
     length = line.episode.shape[0]
     return State(
         profile=population,
         window=_pushed(jax.tree.map(lambda leaf: leaf[episode], window), steps, length - since),
         person=chance.person[-1],
         time=length - since + jnp.where(first, state.time, 0),
-        accepted=carried[0] + total[0],
-        positive=carried[1] + total[1],
+        taken=jnp.where(first, state.taken, 0)
+        + jnp.sum(jnp.where(here[:, None, None], each, 0), axis=0, dtype=jnp.int32),
         over=steps.terminated[-1] | steps.truncated[-1],
     )
 
@@ -314,7 +309,3 @@ def _pushed(window: Window, steps: Step, number: Int[Array, ""]) -> Window:
     place = jnp.where(kept, (window.oldest + age) % size, size)
     entries = window.entries.at[place].set(steps.outcome.entry, mode="drop")
     return Window(entries, steps.histogram[-1], (window.oldest + number) % size)
-
-
-def _pair(state: State) -> Int[Array, "2"]:
-    return jnp.stack([state.accepted, state.positive])

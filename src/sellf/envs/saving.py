@@ -8,12 +8,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sellf.envs.build import Rules
-from sellf.envs.world import Arrivals, Encoding, World
+from sellf.envs.build import Actions, Rules, accepting
+from sellf.envs.space import Encoding, Space
+from sellf.envs.world import Arrivals, World
 from sellf.envs.worlds import WORLDS, make_world
 from sellf.errors import InputError
+from sellf.fairness.checks import number
 
-RULES = ("name", "groups", "columns", "cost", "horizon", "population", "window", "start")
+RULES = ("name", "horizon", "population", "window", "start")
+SPACE = ("groups", "columns", "actions", "reveals", "favourable", "gain")
 TABLES = ("group", "alpha", "moves")
 READS = ("microdata",)
 """Settings that name a file: what was saved does not make anybody read it again."""
@@ -28,7 +31,21 @@ KINDS = {
 
 def rules_of(world: World) -> dict[str, Any]:
     """Return what JSON can hold of a world."""
-    return {name: getattr(world, name) for name in RULES}
+    return {name: getattr(world, name) for name in RULES} | {
+        name: getattr(world.space, name) for name in SPACE
+    }
+
+
+def current(rules: dict[str, Any]) -> dict[str, Any]:
+    """Return rules as they are written now; earlier ones knew two actions and a cost."""
+    if "cost" not in rules:
+        return rules
+    own = {name: value for name, value in rules.items() if name != "cost"}
+    actions = accepting(number("the saved world's cost", rules["cost"], low=0, low_open=True))
+    names, *others = SPACE[2:]
+    return own | plain_settings(
+        {names: actions.names, **{name: getattr(actions, name) for name in others}}
+    )
 
 
 def tables_of(world: World) -> dict[str, np.ndarray]:
@@ -83,20 +100,33 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
     except (TypeError, ValueError, IndexError) as error:
         raise InputError(f"the saved world is damaged: {error}") from None
     arrays = {name: jnp.asarray(leaf) for name, leaf in tables.items()}
-    lists = {name: tuple(rules[name]) for name in ("groups", "columns")}
-    numbers = {name: float(rules[name]) for name in ("cost", "start")}
-    fields: dict[str, Any] = {name: rules[name] for name in RULES} | lists | numbers
-    fields |= {name: arrays[name] for name in TABLES}
+    fields: dict[str, Any] = {name: rules[name] for name in RULES}
+    fields["start"] = float(rules["start"])
+    space: dict[str, Any] = {name: tuple(rules[name]) for name in SPACE}
+    space["gain"] = tuple((float(bad), float(good)) for bad, good in rules["gain"])
     return World(
         **fields,
-        encoding=Encoding(**{key: arrays[f"encoding.{key}"] for key in Encoding._fields}),
+        space=Space(
+            **space,
+            group=arrays["group"],
+            encoding=Encoding(**{key: arrays[f"encoding.{key}"] for key in Encoding._fields}),
+        ),
+        alpha=arrays["alpha"],
+        moves=arrays["moves"],
         arrivals=Arrivals(**{key: arrays[f"arrivals.{key}"] for key in Arrivals._fields}),
     )
 
 
 def _check_rules(rules: dict[str, Any]) -> None:
-    Rules(*(rules[name] for name in ("cost", "horizon", "population", "window", "start")))
-    for name in ("groups", "columns"):
+    Rules(1.0, *(rules[name] for name in ("horizon", "population", "window", "start")))
+    numbers = [number for pair in rules["gain"] for number in pair]
+    truths = [*rules["reveals"], *rules["favourable"]]
+    if not all(isinstance(one, bool) for one in truths) or any(len(p) != 2 for p in rules["gain"]):
+        raise ValueError("its actions do not say what they reveal, or what they are worth.")
+    if not all(isinstance(n, int | float) and abs(n) < 1e30 for n in numbers):
+        raise ValueError("the gains of its actions are not numbers.")
+    Actions(*(tuple(rules[name]) for name in SPACE[2:]))
+    for name in ("groups", "columns", "actions"):
         words = rules[name]
         if not isinstance(words, list | tuple) or not all(isinstance(one, str) for one in words):
             raise ValueError(f"{name} is not a list of names.")
@@ -119,7 +149,7 @@ def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
     shapes = {
         "group": (profiles,),
         "alpha": (profiles,),
-        "moves": (profiles, 2, 2),
+        "moves": (profiles, len(rules["actions"]), 2),
         "encoding.fixed": (profiles,),
         "encoding.changing": (profiles,),
         "encoding.feature": (onehot,),

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
+from sellf.envs.space import Space
 from sellf.fairness import Counts, View
 
 
@@ -18,34 +19,36 @@ class Window(NamedTuple):
     """The last decisions."""
 
     entries: Int[Array, "*n size"]
-    """Each decision as `entry` makes it, or `empty(groups)`; a ring."""
+    """Each decision as `entry` makes it, or `empty(space)`; a ring."""
     histogram: Int[Array, "*n kinds"]
     """How many entries of each kind there are; the last kind is the empty one."""
     oldest: Int[Array, "*n"]
     """Where the oldest decision stands, which the next one replaces."""
 
 
-def empty(groups: int) -> int:
+def empty(space: Space) -> int:
     """Return the number that stands for no decision."""
-    return groups * 8
+    return len(space.groups) * len(space.actions) * 4
 
 
-def entry(group: Array, action: Array, label: Array, guess: Array) -> Int[Array, "*n"]:
+def entry(
+    space: Space, group: Array, action: Array, label: Array, guess: Array
+) -> Int[Array, "*n"]:
     """Return a decision as one number; `guess` is the label that a predictor drew."""
-    bits = (action.astype(jnp.int32), label.astype(jnp.int32), guess.astype(jnp.int32))
-    return ((group * 2 + bits[0]) * 2 + bits[1]) * 2 + bits[2]
+    place = group * len(space.actions) + action.astype(jnp.int32)
+    return (place * 2 + label.astype(jnp.int32)) * 2 + guess.astype(jnp.int32)
 
 
-def of_entries(entries: Int[Array, " size"], groups: int) -> Window:
+def of_entries(space: Space, entries: Int[Array, " size"]) -> Window:
     """Return a window that holds these decisions, the oldest first."""
-    kinds = jnp.arange(empty(groups) + 1)
+    kinds = jnp.arange(empty(space) + 1)
     histogram = jnp.sum(entries[:, None] == kinds[None, :], axis=0, dtype=jnp.int32)
     return Window(entries, histogram, jnp.zeros((), jnp.int32))
 
 
-def without_decisions(size: int, groups: int) -> Window:
+def without_decisions(space: Space, size: int) -> Window:
     """Return a window in which nothing was decided yet."""
-    return of_entries(jnp.full((size,), empty(groups), dtype=jnp.int32), groups)
+    return of_entries(space, jnp.full((size,), empty(space), dtype=jnp.int32))
 
 
 def push(window: Window, new: Int[Array, ""]) -> Window:
@@ -60,16 +63,23 @@ def push(window: Window, new: Int[Array, ""]) -> Window:
     )
 
 
-def counts(histogram: Int[Array, "*n kinds"], view: View) -> Counts:
-    """Return the counts that a view sees, the last axis being the group."""
+def counts(space: Space, histogram: Int[Array, "*n kinds"], view: View) -> Counts:
+    """Return the counts that a view sees, the last axis being the group.
+
+    The view "accepted" drops everyone whose outcome is not revealed.
+    """
     kinds = histogram[..., :-1].astype(jnp.float32)
-    kinds = kinds.reshape(*kinds.shape[:-1], kinds.shape[-1] // 8, 2, 2, 2)  # group, a, y, guess
-    accepted, rejected = kinds[..., 1, :, :], kinds[..., 0, :, :]
-    hidden = rejected[..., :, 1] if view == "imputed" else rejected[..., 1, :]
-    everyone = Counts(
-        people=kinds.sum((-3, -2, -1)),
-        accepted=accepted.sum((-2, -1)),
-        accepted_positive=accepted[..., 1, :].sum(-1),
-        rejected_positive=hidden.sum(-1),
-    )
-    return everyone.accepted_only() if view == "accepted" else everyone
+    shape = (*kinds.shape[:-1], len(space.groups), len(space.actions), 2, 2)  # ..., label, guess
+    kinds = kinds.reshape(shape)
+    people = jnp.zeros(shape[:-3])
+    number, positive = {True: people, False: people}, {True: people, False: people}
+    for action, (reveals, favourable) in enumerate(
+        zip(space.reveals, space.favourable, strict=True)
+    ):
+        if view == "accepted" and not reveals:
+            continue
+        cell = kinds[..., action, :, :]
+        good = cell[..., :, 1] if view == "imputed" and not reveals else cell[..., 1, :]
+        number[favourable] = number[favourable] + cell.sum((-2, -1))
+        positive[favourable] = positive[favourable] + good.sum(-1)
+    return Counts(number[True] + number[False], number[True], positive[True], positive[False])

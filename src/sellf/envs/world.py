@@ -1,44 +1,22 @@
-"""A world (F-MDP): people, a label law, and what decisions do to people; all of it as tables.
+"""A world (F-MDP): a space, and the law behind it: who comes, whose label is good, what follows.
 
-Whatever a person can be, group and features together, is one of finitely many *profiles*. So a
-world is a few arrays over profiles: the group, alpha (the chance of a good label), the profile
-that follows each decision and label, and how a network sees it. A population is one profile
-number per person, and everything here is a pure function that compiles and vectorises.
+A world is a few arrays over profiles (see `sellf.envs.space`): alpha (the chance of a good label)
+and the profile that follows each decision and label. A population is one profile number per
+person, and everything here is a pure function that compiles and vectorises.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Key, UInt8
+from jaxtyping import Array, Bool, Float, Int, Key
 
 from sellf.envs import window as windows
+from sellf.envs.policy import Chances, Policy, Thresholds, drawn
+from sellf.envs.space import Encoding, Space
 from sellf.envs.window import Window
-from sellf.fairness import Counts, Notion, spread, utility
-
-SMALL = 4096
-"""Worlds of at most this many profiles have their policies tabulated; others ask on demand."""
-
-Chances: TypeAlias = Callable[[Int[Array, "*n"]], Float[Array, "*n"]]
-"""Probabilities by profile: of acceptance (a policy), or of a good label (a predictor)."""
-
-
-class Encoding(NamedTuple):
-    """How networks see a profile: one-hot fixed features, numbers, changing features, group."""
-
-    fixed: Int[Array, " profiles"]
-    """The row of `codes` and `numbers` that holds what never changes of the profile."""
-    changing: Int[Array, " profiles"]
-    """The row of `changes` that holds what decisions may change."""
-    codes: UInt8[Array, "rows features"]
-    feature: Int[Array, " onehot"]
-    """One-hot column j is 1 where feature `feature[j]` ..."""
-    category: UInt8[Array, " onehot"]
-    """... has this category."""
-    numbers: Float[Array, "rows numeric"]
-    changes: Float[Array, "states columns"]
+from sellf.fairness import Counts, Notion, define, gap
 
 
 class Arrivals(NamedTuple):
@@ -52,34 +30,54 @@ class World(eqx.Module):
     """The tables of a world and its rules; see `sellf.make_world`."""
 
     name: str = eqx.field(static=True)
-    groups: tuple[str, ...] = eqx.field(static=True)
-    columns: tuple[str, ...] = eqx.field(static=True)
-    """What each input of a network is, in order."""
-    cost: float = eqx.field(static=True)
-    """c: an acceptance is worth y - c."""
+    space: Space
+    """What a decision-maker may know; the rest is hidden."""
     horizon: int = eqx.field(static=True)
     population: int = eqx.field(static=True)
     window: int = eqx.field(static=True)
     """How many decisions Delta_t looks back."""
     start: float = eqx.field(static=True)
     """The resource an episode starts with."""
-    group: Int[Array, " profiles"]
     alpha: Float[Array, " profiles"]
     """alpha(x, z) = P(Y = 1 | x, z)."""
-    moves: Int[Array, "profiles 2 2"]
+    moves: Int[Array, "profiles actions 2"]
     """The profile that follows, by decision and label."""
-    encoding: Encoding
     arrivals: Arrivals
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups."""
+        return self.space.groups
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What each input of a network is, in order."""
+        return self.space.columns
 
     @property
     def inputs(self) -> int:
         """How many numbers a network is given of a person."""
-        return len(self.columns)
+        return self.space.inputs
 
     @property
     def profiles(self) -> int:
         """How many different people there can be."""
-        return self.group.shape[0]
+        return self.space.profiles
+
+    @property
+    def group(self) -> Int[Array, " profiles"]:
+        """The group of each profile, as a place in `groups`."""
+        return self.space.group
+
+    @property
+    def encoding(self) -> Encoding:
+        """How networks see a profile."""
+        return self.space.encoding
+
+    @property
+    def cost(self) -> float:
+        """c: an acceptance is worth y - c."""
+        return -self.space.gain[-1][0]
 
 
 class State(NamedTuple):
@@ -91,10 +89,9 @@ class State(NamedTuple):
     """Whose turn it is."""
     time: Int[Array, ""]
     """Decisions taken in this episode."""
-    accepted: Int[Array, ""]
-    """Acceptances in this episode ..."""
-    positive: Int[Array, ""]
-    """... and those with a good label: whole numbers, so that the resource does not drift."""
+    taken: Int[Array, "paying 2"]
+    """How often each action that pays was taken in this episode, and how often with a good label:
+    whole numbers, so that the resource does not drift."""
     over: Bool[Array, ""]
     """The episode has ended; `reset` starts another."""
 
@@ -112,12 +109,10 @@ class Draws(NamedTuple):
 class Outcome(NamedTuple):
     """What a decision leads to for the person it is about."""
 
-    action: Bool[Array, "*n"]
+    action: Int[Array, "*n"]
     label: Bool[Array, "*n"]
     later_label: Bool[Array, "*n"]
     """A label drawn after the person changed."""
-    guess: Bool[Array, "*n"]
-    """The label that a predictor drew for the person, as the window counts them."""
     moved: Int[Array, "*n"]
     """The person's profile afterwards."""
     entry: Int[Array, "*n"]
@@ -127,7 +122,7 @@ class Outcome(NamedTuple):
 class Step(NamedTuple):
     """One decision and what it led to.
 
-    It holds everyone's label: whoever passes it on must hide those of the rejected.
+    It holds everyone's label: whoever passes it on must hide those that no decision reveals.
     """
 
     profile: Int[Array, "*n"]
@@ -142,25 +137,6 @@ class Step(NamedTuple):
     """The horizon is reached."""
     histogram: Int[Array, "*n kinds"]
     """The decision window, this decision included."""
-
-
-def observe(world: World, profile: Int[Array, "*n"]) -> Float[Array, "*n inputs"]:
-    """Return what a network is given of people."""
-    table = world.encoding
-    fixed, changing = table.fixed[profile], table.changing[profile]
-
-    def along_last(values: Array) -> Array:
-        return values.reshape((1,) * profile.ndim + values.shape)
-
-    category = jnp.take(table.codes[fixed], table.feature, axis=-1)
-    group = world.group[profile][..., None] == along_last(jnp.arange(len(world.groups)))
-    parts = (
-        (category == along_last(table.category)).astype(jnp.float32),
-        table.numbers[fixed],
-        table.changes[changing],
-        group.astype(jnp.float32),
-    )
-    return jnp.concatenate(parts, axis=-1)
 
 
 def newcomers(
@@ -178,11 +154,10 @@ def reset(world: World, key: Key[Array, ""]) -> State:
     key_people, key_person = jax.random.split(key)
     return State(
         profile=newcomers(world, key_people)[0],
-        window=windows.without_decisions(world.window, len(world.groups)),
+        window=windows.without_decisions(world.space, world.window),
         person=jax.random.randint(key_person, (), 0, world.population),
         time=jnp.zeros((), jnp.int32),
-        accepted=jnp.zeros((), jnp.int32),
-        positive=jnp.zeros((), jnp.int32),
+        taken=jnp.zeros((len(world.space.paying), 2), jnp.int32),
         over=jnp.zeros((), jnp.bool_),
     )
 
@@ -191,7 +166,7 @@ def refill(
     world: World,
     key: Key[Array, ""],
     profile: Int[Array, " people"],
-    accept: Chances,
+    policy: Thresholds,
     predict: Chances | None = None,
 ) -> Window:
     """Return a window full of decisions of a policy on a population as it is now.
@@ -200,10 +175,10 @@ def refill(
     """
     profile = profile[jnp.arange(world.window) % world.population]
     chance = jax.random.uniform(key, (3, world.window))
-    action, label = chance[0] < accept(profile), chance[1] < world.alpha[profile]
-    guess = chance[2] < predict(profile) if predict else jnp.zeros_like(action)
-    entries = windows.entry(world.group[profile], action, label, guess)
-    return windows.of_entries(entries, len(world.groups))
+    action, label = drawn(policy(profile), chance[0]), chance[1] < world.alpha[profile]
+    guess = chance[2] < predict(profile) if predict else jnp.zeros_like(label)
+    entries = windows.entry(world.space, world.group[profile], action, label, guess)
+    return windows.of_entries(world.space, entries)
 
 
 def draws(world: World, key: Key[Array, ""], shape: tuple[int, ...] = ()) -> Draws:
@@ -217,34 +192,46 @@ def draws(world: World, key: Key[Array, ""], shape: tuple[int, ...] = ()) -> Dra
 def decide(
     world: World,
     profile: Int[Array, "*n"],
-    action: Bool[Array, "*n"],
+    action: Int[Array, "*n"],
     chance: Draws,
     notion: Notion,
     predict: Chances | None = None,
 ) -> Outcome:
     """Return what decisions about people lead to: the label, the change, the window's entry."""
     label = chance.label < world.alpha[profile]
-    moved = world.moves[profile, action.astype(jnp.int32), label.astype(jnp.int32)]
+    moved = world.moves[profile, action, label.astype(jnp.int32)]
     later_label = chance.later_label < world.alpha[moved]
-    # A decision acts on qualification through the change it brings about (Sec. 4: Delta_{t+1}).
-    after = notion == "qualification"
+    # Qualification is acted on through the change that a decision brings about (Sec. 4).
+    after = define(notion).delayed
     counted, counted_label = (moved, later_label) if after else (profile, label)
-    guess = chance.guess < predict(counted) if predict else jnp.zeros_like(action)
-    entry = windows.entry(world.group[profile], action, counted_label, guess)
-    return Outcome(action, label, later_label, guess, moved, entry)
+    guess = chance.guess < predict(counted) if predict else jnp.zeros_like(label)
+    entry = windows.entry(world.space, world.group[profile], action, counted_label, guess)
+    return Outcome(action, label, later_label, moved, entry)
 
 
-def resource(world: World, accepted: Int[Array, "*n"], positive: Int[Array, "*n"]) -> Array:
+def taken(space: Space, outcome: Outcome) -> Int[Array, "*n paying 2"]:
+    """Return which action that pays each decision is, and whether with a good label."""
+    each = [(outcome.action == a, (outcome.action == a) & outcome.label) for a in space.paying]
+    return jnp.stack([jnp.stack(pair, -1) for pair in each], -2).astype(jnp.int32)
+
+
+def resource(world: World, taken: Int[Array, "*n paying 2"]) -> Float[Array, "*n"]:
     """Return what is left of the resource; never below 0."""
-    spent = world.cost * accepted.astype(jnp.float32)
-    return jnp.maximum(world.start + positive.astype(jnp.float32) - spent, 0.0)
+    number = taken.astype(jnp.float32)
+    left = jnp.full(taken.shape[:-2], world.start, jnp.float32)
+    for place, action in enumerate(world.space.paying):
+        bad, good = world.space.gain[action]
+        left = left + (good - bad) * number[..., place, 1] + bad * number[..., place, 0]
+    return jnp.maximum(left, 0.0)
 
 
 def reward(
     world: World, before: Float[Array, "*n"], after: Float[Array, "*n"], outcome: Outcome
 ) -> Float[Array, "*n"]:
-    """Return a (y - c), or what was left where that would be more than there was."""
-    gain = jnp.where(outcome.action, outcome.label.astype(jnp.float32) - world.cost, 0.0)
+    """Return the gain of a decision, or what was left where that would cost more than there was."""
+    gain = jnp.zeros(before.shape)
+    for action, worth in enumerate(world.space.gains(outcome.label.astype(jnp.float32))):
+        gain = jnp.where(outcome.action == action, worth, gain)
     return jnp.where(after <= 0, -before, gain)
 
 
@@ -273,19 +260,17 @@ def advance(
     Args:
         world: the tables and rules.
         state: the episode under way.
-        action: 1 (or True) accepts.
+        action: a place in `Space.actions`.
         chance: all the randomness in what follows.
-        notion: what the decision window is for: qualification counts labels after the change.
+        notion: what the decision window is for: some count labels after the change.
         predict: the predictor behind imputed labels; without one they are all 0.
     """
     profile = state.profile[state.person]
-    outcome = decide(world, profile, action.astype(jnp.bool_), chance, notion, predict)
+    outcome = decide(world, profile, action.astype(jnp.int32), chance, notion, predict)
     people = jax.lax.dynamic_update_index_in_dim(state.profile, outcome.moved, state.person, 0)
     window = windows.push(state.window, outcome.entry)
-    accepted = state.accepted + outcome.action.astype(jnp.int32)
-    positive = state.positive + (outcome.action & outcome.label).astype(jnp.int32)
-    before = resource(world, state.accepted, state.positive)
-    after = resource(world, accepted, positive)
+    total = state.taken + taken(world.space, outcome)
+    before, after = resource(world, state.taken), resource(world, total)
     terminated = after <= 0
     truncated = (state.time + 1 >= world.horizon) & ~terminated
     result = Step(
@@ -299,12 +284,20 @@ def advance(
     )
     over = terminated | truncated
     time = state.time + 1
-    return State(people, window, chance.person, time, accepted, positive, over), result
+    return State(people, window, chance.person, time, total, over), result
 
 
-def exact_counts(world: World, profile: Int[Array, "*n people"], accept: Chances) -> Counts:
-    """Return the expected counts of a whole population under alpha and a policy."""
-    chance, alpha = accept(profile), world.alpha[profile]
+def exact_counts(
+    world: World, profile: Int[Array, "*n people"], chance: Float[Array, "*n people"]
+) -> Counts:
+    """Return the expected counts of a whole population under alpha and a policy.
+
+    Args:
+        world: with the label law.
+        profile: of everyone.
+        chance: of a favourable decision about each.
+    """
+    alpha = world.alpha[profile]
     group = world.group[profile][..., None]
     member = group == jnp.arange(len(world.groups)).reshape((1,) * profile.ndim + (-1,))
 
@@ -320,10 +313,11 @@ def exact_counts(world: World, profile: Int[Array, "*n people"], accept: Chances
     )
 
 
-def exact_disparity(world: World, state: State, accept: Chances, notion: Notion) -> Array:
+def exact_disparity(world: World, state: State, policy: Policy, notion: Notion) -> Array:
     """Return the true disparity of the current population, free of sampling noise.
 
     The expectation over everyone in the population, their labels (alpha) and the policy's
     decisions: no window and no draws.
     """
-    return spread(utility(notion, exact_counts(world, state.profile, accept)))
+    chance = policy(state.profile).chance(world.space.favourable)
+    return gap(notion, exact_counts(world, state.profile, chance))

@@ -17,7 +17,19 @@ from sellf.fairness.disparity import (
     disparity,
     imputation_bias,
 )
-from sellf.fairness.notions import NOTIONS, VIEWS, Counts, Notion, View, spread, utility
+from sellf.fairness.notions import (
+    NOTIONS,
+    VIEWS,
+    Counts,
+    Definition,
+    Notion,
+    Rate,
+    View,
+    define,
+    gap,
+    spread,
+    utility,
+)
 from sellf.fairness.weights import (
     accepted_by_any,
     accepted_in_pool,
@@ -35,9 +47,11 @@ __all__ = [
     "Certificate",
     "Counts",
     "Decomposition",
+    "Definition",
     "Disparity",
     "ImputationBias",
     "Notion",
+    "Rate",
     "UndefinedUtilityWarning",
     "View",
     "accepted_by_any",
@@ -48,8 +62,10 @@ __all__ = [
     "cortes",
     "cortes_two_sided",
     "decompose",
+    "define",
     "disparity",
     "effective_sample_size",
+    "gap",
     "group_mean",
     "importance_weights",
     "imputation_bias",

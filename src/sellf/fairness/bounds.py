@@ -7,9 +7,9 @@ import numpy as np
 
 from sellf.errors import InputError
 from sellf.fairness.arrays import Array, divide, namespace
-from sellf.fairness.checks import number, one_of, per_group, within
+from sellf.fairness.checks import number, per_group, within
 from sellf.fairness.disparity import Disparity
-from sellf.fairness.notions import NOTIONS, Notion
+from sellf.fairness.notions import Notion, define
 from sellf.fairness.tables import Table
 
 
@@ -62,19 +62,19 @@ def bias_shares(
     error_bound: Array,
     imputed_positive_rate: Array | None = None,
 ) -> Array:
-    """Return how far predictions can move each group: r |eps|, for opportunity r |eps| / phi~.
+    """Return how far predictions can move each group: r |eps| over the share spoken of.
 
-    The last axis of the arguments is the group.
+    That is everyone's, or for opportunity phi~. The last axis of the arguments is the group.
     """
     xp = namespace(rejection_rate, error_bound)
     share = rejection_rate * xp.minimum(error_bound, 1.0)  # |eps| is never above 1
-    if notion != "opportunity":
+    among = define(notion).alone.among
+    if not among.rejected_positive:
         return share
-    # With nobody imputed positive the utility is undefined, and any error may move it anywhere.
+    spoken_of = among.people + among.rejected_positive * imputed_positive_rate
+    # With nobody imputed to be spoken of, any error may move the utility anywhere.
     nobody = xp.where(share == 0, 0.0, xp.inf)
-    return xp.where(
-        imputed_positive_rate == 0, nobody, divide(share, imputed_positive_rate, empty=0.0)
-    )
+    return xp.where(spoken_of == 0, nobody, divide(share, spoken_of, empty=0.0))
 
 
 def bias_bound(shares: Array) -> Array:
@@ -103,7 +103,8 @@ class Certificate(Table):
     bias: float
     """The most by which the predictor's errors can separate two groups."""
     v: float
-    """max r |eps| / phi~ for opportunity (from 1 on nothing can be certified), else 0."""
+    """max r |eps| / phi~ for opportunity (from 1 on nothing can be certified), 0 for notions whose
+    denominator no prediction changes."""
     share_by_group: dict[Any, float]
     """Each group's own part in `bias`."""
 
@@ -190,27 +191,30 @@ def certify(
     of the groups, or mappings from group to number as `decompose` returns.
 
     Args:
-        notion: "qualification", "accuracy" or "opportunity".
+        notion: one whose disparity depends on labels of the rejected: "qualification", "accuracy",
+            "opportunity" ...
         omega: the largest disparity that is tolerated.
         imputed: the imputed disparity, a number or a `Disparity`.
         rejection_rate: r = P(A = 0 | Z), per group.
         error_bound: a bound on |eps|, the predictor's mean error over the rejected, per group.
-        imputed_positive_rate: phi~ = P(Y~ = 1 | Z), per group; for opportunity only.
+        imputed_positive_rate: phi~ = P(Y~ = 1 | Z), per group; for notions that speak of
+            some people only, as opportunity does.
     """
-    one_of("notion", notion, NOTIONS)
-    if notion == "demographic":
+    definition = define(notion)
+    if not definition.hides:
         raise InputError(
-            "notion is 'demographic', which needs no label: compare "
-            "disparity('demographic', ...).value with omega; there is nothing to certify."
+            f"notion is {notion!r}, which needs no label{definition.of_whom}: compare "
+            f"disparity({notion!r}, ...).value with omega; there is nothing to certify."
         )
+    moves = bool(definition.alone.among.rejected_positive)
     omega = number("omega", omega, low=0)
     seen = imputed.value if isinstance(imputed, Disparity) else imputed
     seen = abs(number("imputed", seen, low=-1, high=1))
     columns = {"rejection_rate": rejection_rate, "error_bound": error_bound}
-    if notion == "opportunity":
+    if moves:
         if imputed_positive_rate is None:
             raise InputError(
-                "imputed_positive_rate is missing: opportunity needs P(imputed label = 1) of "
+                f"imputed_positive_rate is missing: {notion} needs P(imputed label = 1) of "
                 "each group, as decompose(...).imputed_positive_rate gives it."
             )
         columns["imputed_positive_rate"] = imputed_positive_rate
@@ -218,6 +222,6 @@ def certify(
     for name, values in arrays.items():
         within(name, values, 0, np.inf if name == "error_bound" else 1)
     shares = bias_shares(notion, **arrays)
-    v = float(shares.max()) if notion == "opportunity" else 0.0
+    v = float(shares.max()) if moves else 0.0
     by_group = dict(zip(names, shares.tolist(), strict=True))
     return Certificate(notion, omega, seen, float(bias_bound(shares)), v, by_group)

@@ -23,7 +23,9 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
         return
     near = get_close_matches(str(value).lower(), allowed, n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise InputError(f"{name} is {value!r}: {hint}It is one of {', '.join(map(repr, allowed))}.")
+    raise InputError(
+        f"{name} is {short(value)}: {hint}It is one of {', '.join(map(repr, allowed))}."
+    )
 
 
 def number(
@@ -33,7 +35,7 @@ def number(
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} is {_short(value)}: give one number.") from None
+        raise InputError(f"{name} is {short(value)}: give one number.") from None
     above = result > low if low_open else result >= low
     if not (above and result <= high and np.isfinite(result)):
         ends = f"above {low:g}" if low_open else f"at least {low:g}"
@@ -51,9 +53,7 @@ def whole(name: str, value: Any, *, low: int, high: int) -> int:
         value = int(value)
     right = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not right or not low <= value <= high:
-        raise InputError(
-            f"{name} is {_short(given)}: give a whole number from {low:,} to {high:,}."
-        )
+        raise InputError(f"{name} is {short(given)}: give a whole number from {low:,} to {high:,}.")
     return int(value)
 
 
@@ -66,8 +66,9 @@ def seed(name: str, value: Any) -> int:
     return whole(name, value, low=0, high=SEEDS - 1)
 
 
-def _short(value: Any) -> str:
-    """Return a value as one types it; of a long one, the beginning."""
+def short(value: Any) -> str:
+    """Return a value as one types it, not as NumPy shows it; of a long one, the beginning."""
+    value = value.item() if isinstance(value, np.generic) else value
     # Python refuses to write out a whole number of more than a few thousand digits.
     large = isinstance(value, int) and value.bit_length() > 300
     text = "a number of hundreds of digits" if large else repr(value)
@@ -81,7 +82,7 @@ def column(name: str, values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(float), np.nan)
     if not hasattr(values, "__array__") and not isinstance(values, Iterable):
-        raise InputError(f"{name} is {values!r}: give a sequence with one value per person.")
+        raise InputError(f"{name} is {short(values)}: give a sequence with one value per person.")
     if isinstance(values, str | bytes | dict | set):
         raise InputError(
             f"{name} is a {type(values).__name__}: give a list, an array or a column of a frame."
@@ -123,7 +124,7 @@ def numeric(name: str, values: Any) -> NDArray[Any]:
     except (TypeError, ValueError):
         row = next(i for i, item in enumerate(array) if not _is_number(item))
         raise InputError(
-            f"{name} holds {array[row]!r} at row {row}: give numbers (0 or 1, "
+            f"{name} holds {short(array[row])} at row {row}: give numbers (0 or 1, "
             "or a probability for a prediction)."
         ) from None
 
@@ -187,7 +188,7 @@ def _grouping_of_objects(values: NDArray[np.object_]) -> Grouping:
     except TypeError:
         row = next(i for i, item in enumerate(values) if not _hashable(item))
         raise InputError(
-            f"group is {values[row]!r} at row {row}: a group's name must be hashable, "
+            f"group is {short(values[row])} at row {row}: a group's name must be hashable, "
             "for example a word, a number or a tuple of them."
         ) from None
     # NaN and None both mean "not known", and NaN is not even equal to itself.
@@ -241,7 +242,7 @@ def per_group(columns: dict[str, Any]) -> tuple[list[Any], dict[str, NDArray[np.
         try:
             arrays[name] = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"{name} is {values!r}: give one number per group.") from None
+            raise InputError(f"{name} is {short(values)}: give one number per group.") from None
         if arrays[name].ndim != 1 or len(arrays[name]) < 2:
             raise InputError(
                 f"{name} has shape {arrays[name].shape}: give one number per group, for two "

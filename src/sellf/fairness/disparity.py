@@ -10,25 +10,9 @@ from numpy.typing import NDArray
 from sellf.errors import InputError
 from sellf.fairness.arrays import Array, divide, namespace
 from sellf.fairness.checks import UndefinedUtilityWarning, one_of
-from sellf.fairness.notions import (
-    NOTIONS,
-    VIEWS,
-    Counts,
-    Notion,
-    View,
-    spread,
-    utility,
-)
+from sellf.fairness.notions import VIEWS, Counts, Notion, View, define, spread
 from sellf.fairness.tables import Table
 from sellf.fairness.tally import tally
-
-NOBODY = {
-    "qualification": "people",
-    "accuracy": "people",
-    "opportunity": "positives",
-    "demographic": "people",
-}
-"""Whom a group must have for its utility to be defined."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +21,21 @@ class Disparity(Table):
 
     notion: Notion
     view: View
-    by_group: dict[Any, float]
-    """mu, the mean utility of each group, in the sorted order of the groups."""
+    by_rate: dict[str, dict[Any, float]]
+    """mu, the mean utility of each group, in the sorted order of the groups. By the rates that the
+    notion compares: one, except for notions that ask for several to be equal."""
     counts: dict[Any, Counts]
     """What the utilities were computed from."""
 
     @property
+    def by_group(self) -> dict[Any, float]:
+        """Each group's mu; of several rates, that in which the groups are furthest apart."""
+        return max(self.by_rate.values(), key=lambda rate: np.nan_to_num(_spread(rate), nan=-1.0))
+
+    @property
     def value(self) -> float:
         """Delta = max - min over the groups whose utility is defined; NaN if fewer than two are."""
-        return float(spread(np.array(list(self.by_group.values()))))
+        return _spread(self.by_group)
 
     @property
     def signed(self) -> float:
@@ -61,18 +51,21 @@ class Disparity(Table):
     @property
     def undefined(self) -> list[Any]:
         """The groups that have nobody the notion speaks of."""
-        return [name for name, mean in self.by_group.items() if np.isnan(mean)]
+        rates = self.by_rate.values()
+        return [name for name in self.by_group if any(np.isnan(rate[name]) for rate in rates)]
 
     @classmethod
     def of(cls, notion: Notion, view: View, names: list[Any], counts: Counts) -> Self:
         """Make a disparity from counts, with a warning for the groups that have no utility."""
-        by_group = _named(names, utility(notion, counts))
+        rates = define(notion).rates
+        by_rate = {rate.name: _named(names, rate.utility(counts)) for rate in rates}
         each = {name: Counts(*row) for name, row in zip(names, _rows(counts), strict=True)}
-        result = cls(notion, view, by_group, each)
-        if result.undefined:
-            accepted = "accepted " if view == "accepted" else ""
-            _warn(result.undefined, f"no {accepted}{NOBODY[notion]}, so no utility")
-        return result
+        accepted = "accepted " if view == "accepted" else ""
+        for rate in rates:
+            empty = [name for name, mean in by_rate[rate.name].items() if np.isnan(mean)]
+            if empty:
+                _warn(empty, f"no {accepted}{rate.whom}, so no utility")
+        return cls(notion, view, by_rate, each)
 
     def _title(self) -> str:
         return f"{self.notion} disparity ({self.view} view): {self.value:.4f}"
@@ -80,7 +73,10 @@ class Disparity(Table):
     def _table(self) -> dict[str, list[Any]]:
         return {
             "group": list(self.by_group),
-            "utility": list(self.by_group.values()),
+            **{
+                "utility" if len(self.by_rate) == 1 else name: list(rate.values())
+                for name, rate in self.by_rate.items()
+            },
             **{
                 field: [getattr(count, field) for count in self.counts.values()]
                 for field in Counts._fields
@@ -101,7 +97,7 @@ class Decomposition(Table):
     imputed: Disparity
     true: Disparity
     bias: Disparity
-    """Qualification: r eps; accuracy: -r eps; opportunity: mu (kappa - 1)."""
+    """Qualification: r eps; accuracy: -r eps; opportunity: mu (kappa - 1). Other notions alike."""
     rejection_rate: dict[Any, float]
     """r = P(A = 0 | Z)."""
     prediction_error: dict[Any, float]
@@ -152,8 +148,10 @@ def disparity(
     """Measure how unequally decisions treat groups.
 
     Args:
-        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)) or
-            "demographic" (P(A = 1), which needs no label).
+        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)),
+            "demographic" (P(A = 1), which needs no label), "predictive-parity" (P(Y = 1 | A = 1)),
+            "false-positive-rate" (P(A = 1 | Y = 0)) or "equalized-odds" (the larger of the
+            disparities of opportunity and of the false-positive rate).
         group: the group of each person, any hashable values, two or more groups.
         action: 1 if the person was accepted, 0 if rejected.
         label: 1 if the outcome was good (repaid, passed), 0 if not. With view "accepted" or
@@ -168,9 +166,9 @@ def disparity(
     >>> disparity("opportunity", **log, label=[1, 1, 0, 1, 1, 1]).by_group
     {'a': 1.0, 'b': 0.3333333333333333}
     """
-    one_of("notion", notion, NOTIONS)
+    definition = define(notion)
     one_of("view", view, VIEWS)
-    if notion == "demographic":
+    if not definition.needs_label:
         # Acceptance is always seen: labels and predictions make no difference, even if given.
         label = prediction = None
     elif label is None:
@@ -186,7 +184,7 @@ def disparity(
         label=label,
         prediction=prediction if view == "imputed" else None,
         weights=weights,
-        every_label=view == "true",
+        every_label=view == "true" and definition.hides,
     )
     return Disparity.of(notion, view, rows.names, rows.counts(view))
 
@@ -199,12 +197,13 @@ def decompose(
     Takes what `disparity` takes, and needs every label: it is for simulations, for tests, and for
     logs whose rejected people's outcomes became known later.
     """
-    one_of("notion", notion, NOTIONS)
-    if notion == "demographic":
+    definition = define(notion)
+    if not definition.hides:
         raise InputError(
-            "notion is 'demographic', which needs no label: what one sees is the truth, and there "
-            "is nothing to decompose."
+            f"notion is {notion!r}, which needs no label{definition.of_whom}: what one sees is the "
+            "truth, and there is nothing to decompose."
         )
+    rate = definition.alone
     for name, given in {"label": label, "prediction": prediction}.items():
         if given is None:
             raise InputError(f"{name} is missing: a decomposition needs one for every person.")
@@ -212,13 +211,13 @@ def decompose(
     names, true, imputed = rows.names, rows.counts("true"), rows.counts("imputed")
     parts = imputation_bias(notion, true, imputed)
     empty = [name for name, kappa in _named(names, parts.kappa).items() if np.isnan(kappa)]
-    if notion == "opportunity" and empty:
+    if rate.among.rejected_positive and empty:
         _warn(empty, "nobody imputed positive, so no kappa")
     return Decomposition(
         notion,
         Disparity.of(notion, "imputed", names, imputed),
         Disparity.of(notion, "true", names, true),
-        Disparity(notion, "imputed", _named(names, parts.bias), {}),
+        Disparity(notion, "imputed", {rate.name: _named(names, parts.bias)}, {}),
         _named(names, parts.rejection_rate),
         _named(names, parts.prediction_error),
         _named(names, parts.imputed_positive_rate),
@@ -248,19 +247,23 @@ def imputation_bias(notion: Notion, true: Counts, imputed: Counts) -> Imputation
     imputed_positive_rate = divide(positives, true.people)
     shift = rejection_rate * prediction_error
     kappa = 1 - divide(shift, imputed_positive_rate)
-    if notion == "qualification":
-        bias = shift
-    elif notion == "accuracy":
-        bias = -shift
-    else:
-        mean = utility("opportunity", true)
-        # A group of which no positive was accepted has mu = mu~ = 0, even where kappa is infinite.
-        bias = mean * (xp.where(mean == 0, 1.0, kappa) - 1)
+    rate = define(notion).alone
+    # (N + n e) / (D + d e) - N / D = (n - mu d) e / (D + d e), with e what predictions add to the
+    # positives among the rejected, and n and d their coefficients above and below the line.
+    above, below = rate.of.rejected_positive, rate.among.rejected_positive
+    change = shift * above - rate.utility(true) * shift * below if below else shift * above
+    share = divide(rate.among.total(imputed), true.people)
+    # What is 0 for certain stays 0, even where nobody is imputed to be spoken of.
+    bias = xp.where(change == 0, 0.0, divide(change, share))
     return ImputationBias(rejection_rate, prediction_error, imputed_positive_rate, kappa, bias)
 
 
 def _named(names: list[Any], values: NDArray[Any]) -> dict[Any, float]:
     return {name: float(value) for name, value in zip(names, values, strict=True)}
+
+
+def _spread(by_group: dict[Any, float]) -> float:
+    return float(spread(np.array(list(by_group.values()))))
 
 
 def _rows(counts: Counts) -> list[list[float]]:

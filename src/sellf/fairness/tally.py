@@ -12,6 +12,7 @@ from sellf.fairness.checks import (
     numeric,
     refuse_row,
     same_length,
+    short,
 )
 from sellf.fairness.notions import Counts, View
 
@@ -120,7 +121,7 @@ def _present(result: Tally) -> Tally:
     names = [name for name, kept in zip(result.names, keep, strict=True) if kept]
     if len(names) < 2:
         raise InputError(
-            f"group has one value only, {names[0]!r}: a disparity compares two groups or more."
+            f"group has one value only, {short(names[0])}: a disparity compares two groups or more."
         )
     kept: list[Any] = [values[keep] for values in result[1:]]
     return Tally(names, *kept)

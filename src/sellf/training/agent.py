@@ -14,7 +14,9 @@ from sellf import files
 from sellf.algorithms import networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
-from sellf.envs.world import SMALL, World, observe
+from sellf.envs.policy import Categorical
+from sellf.envs.space import SMALL, observe
+from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import Notion
 from sellf.training import metrics
@@ -73,27 +75,32 @@ class Agent:
         return draw(self.spec, self.history)
 
     def probability(self, features: Any, group: Any) -> np.ndarray:
-        """Return the chance of acceptance of people.
+        """Return the chance of acceptance of people, or of another favourable action.
 
         Args:
             features: one row per person, in the order of `world.columns` without the group's.
             group: the name of each person's group.
         """
-        x = self._inputs(features, group)
-        stacks = self.spec.algorithm.stacks(len(self.world.groups))
-        chance = np.asarray(jax.nn.sigmoid(networks.run(stacks, self.parameters, x)[0]))
-        return np.where(chance < self.spec.algorithm.reject_below, 0.0, chance)
+        return np.asarray(self._decision(features, group).chance(self.world.space.favourable))
 
     def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
-        """Return decisions about people, 1 to accept, drawn with the policy's probabilities.
+        """Return decisions about people, drawn with the policy's probabilities.
+
+        A decision is a place in `world.space.actions`: in the paper's worlds 1 is to accept.
 
         Args:
             features: as for `probability`.
             group: as for `probability`.
             seed: the same seed draws the same decisions; by default they differ every time.
         """
-        chance = self.probability(features, group)
-        return (np.random.default_rng(seed).random(chance.shape) < chance).astype(int)
+        chance = np.asarray(self._decision(features, group).at_least())
+        luck = np.random.default_rng(seed).random(chance.shape[1:])
+        return (luck < chance).sum(axis=0)
+
+    def _decision(self, features: Any, group: Any) -> Categorical:
+        x, space, algorithm = self._inputs(features, group), self.world.space, self.spec.algorithm
+        outputs = networks.run(algorithm.stacks(space), self.parameters, x)
+        return networks.policy(space, lambda _: outputs, algorithm.reject_below)(x)
 
     def predict_label(self, features: Any, group: Any) -> np.ndarray:
         """Return the predicted chance of a good label; arguments as for `probability`."""
@@ -110,6 +117,12 @@ class Agent:
 
         Without a predictor the latter is 0 everywhere, as in a decision window.
         """
+        log_odds, predict = self.tables()
+        decided = Categorical(jnp.asarray(log_odds))
+        return np.asarray(decided.chance(self.world.space.favourable)), predict
+
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the policy's log-odds and the predicted chance of a good label, by profile."""
         run, world = _tables(self.spec.algorithm), self.world
         # Piece by piece: a large world does not fit through a network at once. The last piece is
         # filled up, so that one program does for all.
@@ -119,10 +132,11 @@ class Agent:
             run(world, self.parameters, self.predictor, profiles[start : start + piece])
             for start in range(0, len(profiles), piece)
         ]
-        accept, predict = (
-            np.concatenate(part)[: world.profiles] for part in zip(*pieces, strict=True)
+        log_odds, predict = (
+            np.concatenate(part, axis=-1)[..., : world.profiles]
+            for part in zip(*pieces, strict=True)
         )
-        return accept, predict
+        return log_odds, predict
 
     def _inputs(self, features: Any, group: Any) -> Array:
         groups = self.world.groups
@@ -166,7 +180,7 @@ def load(path: str | Path) -> Agent:
     arrays = files.read_tensors(path / "agent.safetensors", finite=True)
     spec = from_folder(path, config)
     world, algorithm = spec.world.make(), spec.algorithm
-    expected = {"parameters": algorithm.stacks(len(world.groups))}
+    expected = {"parameters": algorithm.stacks(world.space)}
     if algorithm.predictor is not None:
         expected["predictor"] = (algorithm.predictor,)
     for name, stacks in expected.items():
@@ -191,11 +205,12 @@ def _tables(algorithm: Algorithm) -> Any:
     """Return a compiled function: what an agent of this algorithm makes of some profiles."""
 
     def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
-        x = observe(world, profile)
-        outputs = networks.run(algorithm.stacks(len(world.groups)), parameters, x)
-        accept = networks.acceptance(lambda _: outputs, algorithm.reject_below)(profile)
+        space = world.space
+        x = observe(space, profile)
+        outputs = networks.run(algorithm.stacks(space), parameters, x)
+        log_odds = networks.policy(space, lambda _: outputs, algorithm.reject_below)(x).log_odds
         if predictor is None or algorithm.predictor is None:
-            return accept, jnp.zeros(profile.shape)
-        return accept, jax.nn.sigmoid(networks.run((algorithm.predictor,), predictor, x)[0])
+            return log_odds, jnp.zeros(profile.shape)
+        return log_odds, jax.nn.sigmoid(networks.run((algorithm.predictor,), predictor, x)[0])
 
     return compiled(run)

@@ -13,10 +13,11 @@ from jaxtyping import Array, Key
 from sellf.algorithms.seen import disparities
 from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
+from sellf.envs.policy import Categorical, Chances, Policy, chance_of, thresholds
 from sellf.envs.rollout import renewed, replay
-from sellf.envs.world import Chances, World
+from sellf.envs.world import World
 from sellf.errors import InputError
-from sellf.fairness import VIEWS, Notion, spread, utility
+from sellf.fairness import VIEWS, Notion, gap, utility
 from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
@@ -169,9 +170,9 @@ def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) 
     results = []
     for agent in agents:
         _check(agent)
-        accept, predict = agent.by_profile()
+        log_odds, predict = agent.tables()
         run = program(agent.notion)
-        each = [run(agent.world, accept, predict, key) for key in keys]
+        each = [run(agent.world, log_odds, predict, key) for key in keys]
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
         results.append(_summarise(agent, raw))
     return results
@@ -199,20 +200,24 @@ def program(notion: Notion) -> Any:
     A program for each algorithm, or each number of deployments, would have to be compiled for each.
     """
 
-    def run(world: World, accept: Array, predict: Array, key: Array) -> dict[str, Array]:
-        return deploy(world, notion, lambda x: accept[x], lambda x: predict[x], key)
+    def run(world: World, log_odds: Array, predict: Array, key: Array) -> dict[str, Array]:
+        def policy(profile: Array) -> Categorical:
+            return Categorical(log_odds[:, profile])
+
+        return deploy(world, notion, policy, lambda x: predict[x], key)
 
     return compiled(run)
 
 
 def deploy(
-    world: World, notion: Notion, accept: Chances, predict: Chances | None, key: Key[Array, ""]
+    world: World, notion: Notion, policy: Policy, predict: Chances | None, key: Key[Array, ""]
 ) -> dict[str, Array]:
     """Follow one policy through one episode of a new population."""
     length = -(-world.horizon // POINTS)
     key_start, key_window, key_steps = jax.random.split(key, 3)
+    space, draw = world.space, thresholds(world.space, policy)
     state = worlds.reset(world, key_start)
-    state = state._replace(window=worlds.refill(world, key_window, state.profile, accept, predict))
+    state = state._replace(window=worlds.refill(world, key_window, state.profile, draw, predict))
 
     def part(carry: tuple[Any, Array, Array], key: Array) -> tuple[Any, dict[str, Array]]:
         state, going, odds = carry
@@ -220,28 +225,29 @@ def deploy(
         chance = worlds.draws(world, key_chance, (length,))
         luck = jax.random.uniform(key_luck, (length,))
         people, window = jax.tree.map(lambda leaf: leaf[None], (state.profile, state.window))
-        after, steps = replay(world, state, people, window, chance, luck, accept, notion, predict)
+        after, steps = replay(world, state, people, window, chance, luck, draw, notion, predict)
         over = (steps.terminated | steps.truncated).astype(jnp.int32)
         # A step counts up to and with the one that ends the episode.
         counts = going & (jnp.cumsum(over) - over == 0)
         group = world.group[steps.profile][:, None] == jnp.arange(len(world.groups))[None, :]
         group = group & counts[:, None]
-        odds = renewed(world, accept, after.profile, odds, after.profile != state.profile)
-        counts_now = worlds.exact_counts(world, after.profile, lambda _: odds)
+        odds = renewed(world, draw, after.profile, odds, after.profile != state.profile)
+        favourable = chance_of(space.favourable, odds)
+        counts_now = worlds.exact_counts(world, after.profile, favourable)
         result = {
             "counts": counts,
             "reward": jnp.where(counts, steps.reward, 0.0),
-            **{f"gap_{view}": disparities(steps.histogram, notion, view) for view in VIEWS},
+            **{f"gap_{view}": disparities(space, steps.histogram, notion, view) for view in VIEWS},
             "people": jnp.sum(group, axis=0),
-            "accepted": jnp.sum(group & steps.outcome.action[:, None], axis=0),
-            "exact": spread(utility(notion, counts_now)),
+            "accepted": jnp.sum(group & space.is_favourable(steps.outcome.action)[:, None], axis=0),
+            "exact": gap(notion, counts_now),
             "acceptance": utility("demographic", counts_now),
             "qualification": utility("qualification", counts_now),
             "going": going,
         }
         return (after, going & (jnp.sum(over) == 0), odds), result
 
-    begin = (state, jnp.asarray(True), accept(state.profile))
+    begin = (state, jnp.asarray(True), draw(state.profile))
     return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
 
 

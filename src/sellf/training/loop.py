@@ -12,7 +12,7 @@ import numpy as np
 
 from sellf import interrupts
 from sellf.algorithms import trainer
-from sellf.algorithms.algorithm import Algorithm, Task
+from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.config import PPO
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
@@ -55,7 +55,8 @@ def train(
         world: a world, or the name of one.
         algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
             "pocar-oracle", "elbert" or "focops".
-        notion: "opportunity", "accuracy" or "qualification".
+        notion: "opportunity", "accuracy", "qualification", or another that needs labels; see
+            `sellf.disparity`.
         steps: how many decisions to learn from, rounded up to whole rollouts.
         seed: the same seed gives the same agent, bit for bit, on the same machine.
         seeds: several, to train with each of them.
@@ -127,10 +128,10 @@ def prepare(spec: RunSpec) -> None:
     jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(spec.seed))))
 
 
-def _inputs(spec: RunSpec) -> tuple[Task, PPO]:
+def _inputs(spec: RunSpec) -> tuple[trainer.Problem, PPO]:
     """Return what the compiled program of a run is called with."""
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), spec.config)
-    return Task(spec.world.make(), spec.notion, spec.iterations), config
+    return trainer.simulated(spec.world.make(), spec.notion, spec.iterations), config
 
 
 def train_batch(

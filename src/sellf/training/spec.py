@@ -15,8 +15,8 @@ from sellf.envs import saving
 from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion, View
-from sellf.fairness.checks import number, one_of, whole
+from sellf.fairness import NOTIONS, Notion, View, define
+from sellf.fairness.checks import number, whole
 from sellf.fairness.checks import seed as check_seed
 
 FORMAT = 1
@@ -32,7 +32,7 @@ NEEDED = {
 }
 """What the configuration of a saved agent or run holds at least."""
 MOST_STEPS = 10**12
-TRAINED = tuple(name for name in NOTIONS if name != "demographic")
+TRAINED = tuple(name for name in NOTIONS if define(name).needs_label)
 """The notions that one can train for."""
 
 
@@ -163,13 +163,17 @@ def resolve(
     Args:
         world: a world, or the name of one.
         algorithm: its name.
-        notion: "opportunity", "accuracy" or "qualification".
+        notion: one that needs labels; see `sellf.disparity`.
         seed: of the training.
         steps: decisions to learn from.
         settings: of the algorithm, where they are not its defaults.
         world_settings: of a world by name.
     """
-    one_of("notion", notion, TRAINED)
+    if not define(notion).needs_label:
+        raise InputError(
+            f"notion is {notion!r}, which needs no label: training here is about labels that are "
+            f"hidden. Train on one of {', '.join(map(repr, TRAINED))}."
+        )
     if isinstance(world, str):
         made = WorldSpec(world, dict(world_settings))
         made.make()
@@ -196,7 +200,10 @@ def from_json(content: Mapping[str, Any]) -> RunSpec:
 
 def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
     """Return the run whose folder this is, with its world; `config` is its configuration."""
-    one_of(f"{folder}: notion", config["notion"], NOTIONS)
+    try:
+        define(config["notion"])
+    except InputError as error:
+        raise InputError(f"{folder}: {error}") from None
     algorithm, resolved = catalogue.resolve(config["algorithm"], config["config"])
     world = WorldSpec(config["world"], config["world_settings"], _load_world(folder, config))
     seed = check_seed(f"{folder}: seed", config["seed"])
@@ -207,7 +214,7 @@ def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
 
 def _load_world(path: Path, config: Mapping[str, Any]) -> World:
     """Make a saved run's world again: by name, or from the tables beside it."""
-    rules, settings = config["world_rules"], config["world_settings"]
+    rules, settings = saving.current(config["world_rules"]), config["world_settings"]
     if config.get("world_tables", config["world"] not in WORLDS):
         tables = files.read_tensors(path / "world.safetensors", finite=True)
         world = saving.restore(rules, tables)

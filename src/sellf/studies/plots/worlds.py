@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sellf.envs import world as envs
+from sellf.envs.space import observe
 from sellf.envs.worlds import make_world
 from sellf.studies.plots import style
 from sellf.studies.records import Results
@@ -29,7 +29,7 @@ def distributions(results: Results, name: str, settings: dict[str, Any]) -> "Fig
     share = np.diff(np.asarray(world.arrivals.cumulative, np.float64), prepend=0.0)
     there = share > 0
     share, profile = share[there], np.asarray(world.arrivals.profile)[there]
-    rows = np.asarray(envs.observe(world, world.arrivals.profile[there]))
+    rows = np.asarray(observe(world.space, world.arrivals.profile[there]))
     group, alpha = np.asarray(world.group)[profile], np.asarray(world.alpha)[profile]
     features = FEATURES.get(name, {})
     figure = style.new(3.9 * (len(features) + 1), 6.2)
