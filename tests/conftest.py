@@ -40,7 +40,7 @@ if find_spec("jaxtyping"):
     )
 
 
-MOST_MEMORY = 900 * 2**20
+MOST_MEMORY = 1400 * 2**20
 """Bytes that a process may hold after a test; compiled programs take most of them."""
 
 
