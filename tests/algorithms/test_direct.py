@@ -97,7 +97,8 @@ def test_whoever_is_rejected_for_certain_can_still_be_brought_back():
     config, logit = direct.Direct(semi_stochastic=True), jnp.asarray([-3.0, 0.5])
 
     def chance(x):
-        return direct.chances(config, WORLD.space, Categorical(x[None]))[1]
+        space = WORLD.space
+        return direct.chance(config, space, Categorical(x[None]), space.favourable)
 
     np.testing.assert_allclose(chance(logit), [0, jax.nn.sigmoid(0.5)], rtol=1e-6)
     slope = jax.grad(lambda x: jnp.sum(chance(x)))(logit)
@@ -105,7 +106,7 @@ def test_whoever_is_rejected_for_certain_can_still_be_brought_back():
 
 
 def test_a_group_of_nobody_follows_the_others_as_they_change():
-    columns = {"slope": np.ones((4, 1, 2), np.float32) * np.array([1, 0], np.float32)}
+    columns = {"slope": np.array([[1.0, 0.0]] * 4, np.float32)}
     figures = {"utilities": jnp.asarray([0.5, 0.5]), "mass": jnp.asarray([1.0, 0.0])}
     group = np.zeros(4, np.int32)
     batch = batch_of(WORLD.space, group, jnp.full(4, 3.0), jnp.zeros(4), columns, figures)

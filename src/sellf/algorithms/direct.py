@@ -37,7 +37,7 @@ from sellf.algorithms.algorithm import (
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen, members, newest_first
-from sellf.envs.policy import Categorical, Chances, Policy
+from sellf.envs.policy import Actions, Categorical, Chances, Policy
 from sellf.envs.space import Space
 from sellf.fairness import Notion, define, utility
 
@@ -144,11 +144,13 @@ def learn(
         bias = promise = jnp.ones(())
     else:
         utilities, columns, figures = shares(task, recalled, predict, policy)
+        if config.estimate == "anchored":
+            columns = {"slope": changing(task.notion, columns["slope"])}
         rate, ceiling = config.dual_rate, config.dual_limit
         new = guard.errors(task.notion, task.space, seen, policy(seen.profile), predict)
         errors = newest_first(errors, new)
         bias, promise = guard.bias(errors, jnp.asarray(config.guard_delta, jnp.float32))
-    gap = largest(utilities)
+    gap = guard.largest(utilities)
     target = config.margin * config.omega
     if config.guard:
         # Errors that alone exceed omega leave no promise to pay for.
@@ -188,23 +190,29 @@ def shares(
     """Return each group's utility under the policy, and what each person adds to it.
 
     Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
-    The columns have a slope and a level for every rate, above and below the line.
+    The columns have a slope and a level for every rate: first above the line, then below.
     """
     profile, label, there = people(recalled, predict)
     chance, newest = policy(profile).chance(task.space.favourable), recalled.profile.shape[1]
     member = members(task.space.group[profile], len(task.space.groups)) * there[:, None]
-    sums = [part.by_chance(label) for rate in define(task.notion).rates for part in rate.sums]
+    rates = define(task.notion).rates
+    sums = [*(rate.of for rate in rates), *(rate.among for rate in rates)]
     slope, level = (
-        jnp.stack([jnp.broadcast_to(x, label.shape) for x in xs]).reshape(-1, 2, label.shape[0])
-        for xs in zip(*sums, strict=True)
+        jnp.stack([jnp.broadcast_to(x, label.shape) for x in parts])
+        for parts in zip(*(part.by_chance(label) for part in sums), strict=True)
     )
-    above, below = jnp.moveaxis((slope * chance[None, None] + level) @ member, 1, 0)
-    columns = {"slope": slope, "level": level}
+    above, below = jnp.split((slope * chance[None] + level) @ member, 2)
     return (
         jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below),
-        {name: jnp.moveaxis(part[..., :newest], -1, 0) for name, part in columns.items()},
+        {"slope": slope[:, :newest].T, "level": level[:, :newest].T},
         {"mass": below.reshape(-1) / jnp.sum(there)},
     )
+
+
+def changing(notion: Notion, slope: Float[Array, "steps sums"]) -> Float[Array, "steps some"]:
+    """Leave out the slopes below the line where the policy changes none of these sums."""
+    among = [rate.among for rate in define(notion).rates]
+    return slope if any(sums.moves for sums in among) else slope[:, : len(among)]
 
 
 def credits(
@@ -242,11 +250,6 @@ def earnings(
     return {"gain": gain[:, :newest].T}, {"earned": earned / jnp.sum(there)}
 
 
-def largest(utilities: Float[Array, "rates groups"]) -> Float[Array, ""]:
-    """Return the disparity: of the rates, that in which groups are furthest apart."""
-    return jnp.max(jnp.max(utilities, axis=1) - jnp.min(utilities, axis=1))
-
-
 def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
     """Give a group that nobody was met of the mean of the others: it then decides nothing."""
     there = (number > 0) & jnp.isfinite(utilities)
@@ -269,67 +272,65 @@ def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
     """
     term, figures = sellf.penalty(config, batch), batch.figures
     if "gain" in batch.columns:
-        change = jnp.sum(batch.columns["gain"].T * moved(config, batch), axis=0)
-        earned = figures["earned"] + jnp.mean(change)
+        # Whatever one action gains in chance the first one loses.
+        gain, numbers = batch.columns["gain"], range(batch.policy.actions)
+        change = sum(
+            (gain[:, a] - gain[:, 0]) * moved(config, batch, tuple(a == b for b in numbers))
+            for a in numbers[1:]
+        )
+        earned = figures["earned"] + jnp.mean(change)  # pyright: ignore
         return term + figures["floor"] * jnp.maximum(-earned, 0.0)
-    now = (
-        anchored(config, batch)
-        if batch.people is None
-        else batched(config, batch.space, batch.people)
-    )
-    excess = jnp.maximum(largest(now) - figures["target"], 0.0)
+    people = batch.people
+    now = batched(config, batch.space, people) if people else anchored(config, batch)
+    excess = jnp.maximum(guard.largest(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
 
 
-def chances(config: Direct, space: Space, policy: Categorical) -> Float[Array, "actions batch"]:
-    """Return the chance of each action as it is decided by.
+def chance(config: Direct, space: Space, policy: Categorical, actions: Actions) -> Array:
+    """Return the chance of some favourable actions as it is decided by.
 
-    Where a semi-stochastic policy rejects for certain that is so, with the gradient of what it was:
-    else nothing that is asked of the policy could ever bring it back.
+    Where a semi-stochastic policy rejects for certain it is 0, with the gradient of what it was:
+    else nothing could ever bring it back.
     """
-    plain = policy.probabilities()
+    plain = policy.chance(actions)
     if not config.semi_stochastic:
         return plain
-    certain = (jnp.arange(plain.shape[0]) == 0).astype(jnp.float32)[:, None] - plain
     rejected = policy.chance(space.favourable) < SEMI
-    return plain + jax.lax.stop_gradient(jnp.where(rejected[None], certain, 0.0))
+    return plain - jax.lax.stop_gradient(jnp.where(rejected, plain, 0.0))
 
 
-def favourable(space: Space, each: Float[Array, "actions batch"]) -> Float[Array, " batch"]:
-    """Return the chance of a favourable action, from that of each action."""
-    return sum(row for row, yes in zip(each, space.favourable, strict=True) if yes)  # pyright: ignore
-
-
-def moved(config: Direct, batch: Batch) -> Float[Array, "actions batch"]:
-    """Return by how much each chance has changed since the iteration began."""
-    now, before = (chances(config, batch.space, one) for one in (batch.policy, batch.before))
-    return now - before
+def moved(config: Direct, batch: Batch, actions: Actions) -> Float[Array, " batch"]:
+    """Return by how much the chance of some actions has changed since the iteration began."""
+    before = chance(config, batch.space, batch.before, actions)
+    return chance(config, batch.space, batch.policy, actions) - before
 
 
 def anchored(config: Direct, batch: Batch) -> Float[Array, "rates groups"]:
     """Return the utilities now: as measured on everyone recalled, plus the minibatch's change.
 
-    The minibatch only has to tell what changed since the iteration began, which is little, so its
-    noise is little too; and its gradient is an unbiased one of the utilities of the newest people.
+    The minibatch only tells what changed since the iteration began, which is little, so its noise
+    is little too; its gradient is an unbiased one of the utilities of the newest people.
     """
-    change, slope = favourable(batch.space, moved(config, batch)), batch.columns["slope"]
+    change, slope = moved(config, batch, batch.space.favourable), batch.columns["slope"]
     before, mass = (
-        batch.figures[name].reshape(slope.shape[1], -1) for name in ("utilities", "mass")
+        batch.figures[name].reshape(-1, len(batch.space.groups)) for name in ("utilities", "mass")
     )
-    added = jnp.moveaxis(slope * change[:, None, None], 0, -1) @ members(batch.group, mass.shape[1])
+    added = (slope * change[:, None]).T @ members(batch.group, mass.shape[1])
+    above, under = added[: mass.shape[0]], added[mass.shape[0] :]
     # (N + n) / (D + d) = N / D + (n - N / D d) / (D + d); a few people at most halve D.
     below = jnp.maximum(mass, 1e-6) * change.shape[0]
-    below = jnp.maximum(below + added[:, 1], below / 2)
-    now = before + (added[:, 0] - before * added[:, 1]) / below
+    if under.shape[0]:
+        above, below = above - before * under, jnp.maximum(below + under, below / 2)
+    now = before + above / below
     return jax.vmap(absent)(now, mass)
 
 
 def batched(config: Direct, space: Space, drawn: People) -> Float[Array, "rates groups"]:
     """Return the utilities among a batch of people, as it is."""
     member = members(drawn.group, len(space.groups))
-    chance = favourable(space, chances(config, space, drawn.policy))[:, None, None]
-    added = drawn.columns["slope"] * chance + drawn.columns["level"]
-    above, below = jnp.moveaxis(jnp.moveaxis(added, 0, -1) @ member, 1, 0)
+    accept = chance(config, space, drawn.policy, space.favourable)[:, None]
+    added = drawn.columns["slope"] * accept + drawn.columns["level"]
+    above, below = jnp.split(added.T @ member, 2)
     return jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below)
 
 

@@ -132,9 +132,13 @@ def promise(low: ByGroup, high: ByGroup) -> Float[Array, ""]:
     return jnp.max(jnp.where(other, apart, 0.0))
 
 
+def largest(utilities: Float[Array, "rates groups"]) -> Float[Array, ""]:
+    """Return the disparity: of the rates, that in which groups are furthest apart."""
+    return jnp.max(jnp.max(utilities, axis=1) - jnp.min(utilities, axis=1))
+
+
 def bias(errors: Errors, delta: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """Return by how much the true disparity may exceed the imputed one, and its largest value."""
     imputed, low, high = utilities(errors, delta)
     most = promise(low, high)
-    seen = jnp.max(jnp.max(imputed, axis=1) - jnp.min(imputed, axis=1))
-    return jnp.maximum(most - seen, 0.0), most
+    return jnp.maximum(most - largest(imputed), 0.0), most

@@ -58,13 +58,11 @@ class Categorical(NamedTuple):
 
     def entropy(self) -> Float[Array, "*n"]:
         """Return the entropy of each decision."""
-        logits = jnp.stack(self.each())
-        return jnp.sum(jax.nn.sigmoid(logits) * jax.nn.softplus(-logits), axis=0)
+        return self._normaliser() - self._mean(self.log_odds)
 
     def divergence(self, old: "Categorical") -> Float[Array, "*n"]:
         """Return KL(self || old) of each decision."""
-        change = self.log_odds - old.log_odds
-        moved = jnp.sum(self.probabilities()[1:] * change, axis=0)
+        moved = self._mean(self.log_odds - old.log_odds)
         return moved - self._normaliser() + old._normaliser()
 
     def at_least(self) -> Float[Array, "others ..."]:
@@ -86,6 +84,11 @@ class Categorical(NamedTuple):
         if not least:
             return self
         return Categorical(jnp.where((self.chance(actions) < least)[None], -jnp.inf, self.log_odds))
+
+    def _mean(self, values: Float[Array, "others ..."]) -> Float[Array, "*n"]:
+        """Return the expectation of a value that each action but the first has."""
+        logits = self.each()[1:]
+        return sum(jax.nn.sigmoid(x) * v for x, v in zip(logits, values, strict=True))  # pyright: ignore
 
     def _normaliser(self) -> Float[Array, "*n"]:
         return reduce(jnp.logaddexp, [*self.log_odds, jnp.zeros_like(self.log_odds[0])])

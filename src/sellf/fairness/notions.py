@@ -51,6 +51,11 @@ class Counts(NamedTuple):
         """Return the sum of counts that these coefficients stand for."""
         return sum(c * number for c, number in zip(self, counts, strict=True) if c)
 
+    @property
+    def moves(self) -> bool:
+        """Whether the sum that these coefficients stand for depends on decisions."""
+        return bool(self.accepted or self.accepted_positive != self.rejected_positive)
+
     def by_chance(self, label: Array) -> tuple[Array, Array]:
         """Return slope and level of what a person adds to the sum: slope pi + level.
 
@@ -96,9 +101,7 @@ class Rate:
     @property
     def moves(self) -> bool:
         """Whether a decision itself changes it, not only what the decision makes of the person."""
-        return any(
-            sums.accepted or sums.accepted_positive != sums.rejected_positive for sums in self.sums
-        )
+        return any(sums.moves for sums in self.sums)
 
     @property
     def sums(self) -> tuple[Counts, Counts]:
