@@ -7,6 +7,7 @@ import ctypes
 import gc
 import itertools
 import os
+import signal
 import sys
 import types
 import zlib
@@ -39,6 +40,10 @@ if find_spec("jaxtyping"):
         [*envs, *(f"sellf.algorithms.{n}" for n in algorithms)], "beartype.beartype"
     )
 
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts the tests in the background has them ignore Ctrl-C, and all they start.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MOST_MEMORY = 1400 * 2**20
 """Bytes that a process may hold after a test; compiled programs take most of them."""
