@@ -49,7 +49,7 @@ def test_whatever_the_system_says_is_passed_on(code, monkeypatch, capsys):
     def refuse(*_, **__):
         raise OSError(code, "no", "some/file")
 
-    monkeypatch.setattr("sellf.cli.worlds.show", refuse)
+    monkeypatch.setattr("sellf.cli.worlds.print_worlds", refuse)
     assert main(["worlds"]) == 2
     assert "cannot use some/file: no. See that it is there" in capsys.readouterr().err
 
@@ -58,7 +58,7 @@ def test_a_machine_without_memory_says_so(monkeypatch, capsys):
     def refuse(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("sellf.cli.worlds.show", refuse)
+    monkeypatch.setattr("sellf.cli.worlds.print_worlds", refuse)
     assert main(["worlds"]) == 2
     assert "not enough memory" in capsys.readouterr().err
 

@@ -117,11 +117,15 @@ class LazyLog:
     def _spellings(self) -> dict[tuple[Any, ...], Any]:
         """Return every combination of values of the group columns, with the group it reads as."""
         schema = self.frame.collect_schema()
-        columns = [
-            words(nw.col(name), schema[name]).alias(self._own(name)) for name in self.columns.group
-        ]
+        own = [self._own(name) for name in self.columns.group]
         # First as they are: a few different words are stripped sooner than all rows.
-        few = self.frame.group_by(*self.columns.group).agg(nw.len().alias("_rows"))
+        named = zip(self.columns.group, own, strict=True)
+        few = self.frame.select(*(nw.col(name).alias(other) for name, other in named))
+        few = few.group_by(*own).agg(nw.len().alias("_rows"))
+        columns = [
+            words(nw.col(other), schema[name])
+            for name, other in zip(self.columns.group, own, strict=True)
+        ]
         raw = different(few.select(*columns), SPELLINGS * MOST_GROUPS + 1)
         return dict(zip(raw, self._names(raw), strict=True))
 
