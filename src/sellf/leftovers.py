@@ -37,6 +37,11 @@ def _place() -> str:
     return sha256("\n".join(known).encode()).hexdigest()[:8]
 
 
+def of(name: str, target: str) -> bool:
+    """Return whether this is the name of what was being written in the place of a file."""
+    return name.startswith(f".{target}.") and _OURS.fullmatch(name) is not None
+
+
 def sweep(folder: Path) -> None:
     """Remove from a folder what a process that is gone was writing."""
     with suppress(OSError), os.scandir(folder) as entries:

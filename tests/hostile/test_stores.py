@@ -62,3 +62,17 @@ def test_merging_leaves_behind_a_run_under_another_s_name(tmp_path, there, capsy
     there.path(NAME).rename(there.path("0" * 32))
     assert merge(tmp_path) == 0
     assert "holds another run" in capsys.readouterr().err
+
+
+def test_a_store_that_was_being_made_when_its_process_was_killed_is_made_again(tmp_path):
+    """As after a kill between writing `store.json` aside and putting it in its place."""
+    from sellf import leftovers
+    from sellf.studies.store import open_store
+
+    begin, end = leftovers.affixes("store.json")
+    (tmp_path / "store" / "runs").mkdir(parents=True)
+    gone = begin.replace(f"-{os.getpid()}-", "-4194305-")
+    (tmp_path / "store" / f"{gone}x{end}").write_bytes(b"{")
+    open_store(tmp_path / "store")
+    assert not list((tmp_path / "store").glob(".*"))
+    assert (tmp_path / "store" / "store.json").is_file()

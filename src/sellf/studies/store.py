@@ -185,8 +185,9 @@ def open_store(
     path = location(folder, alone=alone)
     mark = path / "store.json"
     if not mark.is_file():
-        # Another process may be about to make it.
-        if path.exists() and (not path.is_dir() or set(_names(path)) - PARTS - {CLAIMS}):
+        # Another process may be about to make it, or was killed at that.
+        there = {name for name in _names(path) if not leftovers.of(name, mark.name)}
+        if path.exists() and (not path.is_dir() or there - PARTS - {CLAIMS}):
             raise InputError(f"{path} is no store, and not empty: give another folder to --store.")
         if write:
             try:
@@ -195,6 +196,7 @@ def open_store(
             except OSError as error:
                 raise InputError(f"cannot make the store {path}: {error.strerror}.") from None
             files.write(mark, json.dumps({"format": FORMAT, **versions()}).encode())
+            _sweep(path)
         return Store(path)
     content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str})
     if write:
