@@ -553,7 +553,7 @@ def test_configs_that_one_program_cannot_train_are_refused():
         sellf.train("lending", "ppo", configs=[{"epochs": 1}, {"epochs": 2}], progress=False)
     with pytest.raises(ValueError, match="out is one run's folder"):
         sellf.train("lending", "ppo", seeds=[0, 1], out="x", progress=False)
-    with pytest.raises(ValueError, match="configs or seeds is empty"):
+    with pytest.raises(ValueError, match="seeds is empty: give at least one"):
         sellf.train("lending", "ppo", seeds=[], progress=False)
 
 
