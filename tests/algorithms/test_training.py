@@ -174,7 +174,7 @@ def test_a_two_state_world_is_decided_as_it_should_be():
     chance = agent.probability(features, ["a", "a"])
     assert chance[0] < 0.05
     assert chance[1] > 0.95
-    result = sellf.evaluate(agent, deployments=4)
+    result = sellf.evaluate(agent, deployments=40)
     best = 1000 + 512 * 0.5 * (0.9 - 0.5)
     assert result.reward == pytest.approx(best, abs=12)
 
