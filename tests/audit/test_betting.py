@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from sellf.audit import betting
-from sellf.audit.betting import LARGEST_LOSS, climb, corners, games, lower, lower_difference
+from sellf.audit.betting import LARGEST_LOSS, games, lower, lower_difference
+from sellf.audit.candidates import climb, corners
 from sellf.audit.scores import Person
 from sellf.audit.verdict import AUDITED as NOTIONS
 from sellf.fairness.notions import Counts, utility

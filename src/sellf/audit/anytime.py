@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit import betting
-from sellf.audit.betting import GUESS, LARGEST_LOSS, SEGMENTS, Game, climb, corners
+from sellf.audit.betting import GUESS, LARGEST_LOSS, Game
+from sellf.audit.candidates import SEGMENTS, climb, corners
 from sellf.audit.scores import Floats, Person, scores, sides
 from sellf.fairness.notions import Notion
 

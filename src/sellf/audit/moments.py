@@ -14,13 +14,14 @@ there is no pilot: c = 1 / w, the unknown inverse of the mean, and how far W / w
 bounded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit import capital, tails
+from sellf.audit.candidates import climb
 from sellf.audit.scores import Floats, Side
 
 BOX = 0.005
@@ -157,54 +158,27 @@ def _ratio(side: Sample, alpha: float, sign: int) -> float:
     Every candidate beyond it must be ruled out too; some of them are tried, since the radius is not
     the same for all.
     """
-    far = 0.0 if sign > 0 else 1.0
+    far, value = 0.0 if sign > 0 else 1.0, min(max(side.value, 0.0), 1.0)
+
+    def off(u: float) -> float:
+        return _radius([side.term(u, 1 / side.n, sign)], alpha) + side.shift
 
     def ruled_out(u: float) -> bool:
-        mean = sign * (side.raw[1, 0] - u * side.raw[0, 1])
-        return bool(mean > _radius([side.term(u, 1 / side.n, sign)], alpha) + side.shift)
+        return bool(sign * (side.raw[1, 0] - u * side.raw[0, 1]) > off(u))
 
     if not ruled_out(far):
         return far
-    out = _edge(ruled_out, far, side, sign, alpha)
+    # Where the radius at the estimate ends is nearly where the search does.
+    half = off(value) / max(float(side.raw[0, 1]), 1e-9)
+    out = sign * climb(
+        lambda u: ruled_out(sign * u),
+        sign * far,
+        sign * value,
+        guess=sign * value - half,
+        step=half / 10,
+    )
     tried = [far + (out - far) * share for share in (0.25, 0.5, 0.75, 0.9)]
     return out if all(ruled_out(u) for u in tried) else far
-
-
-def _edge(
-    ruled_out: Callable[[float], bool], far: float, side: Sample, sign: int, alpha: float
-) -> float:
-    """Return a candidate that is ruled out, near one that is not; `far` is ruled out.
-
-    Where the radius at the estimate ends is nearly where the search does.
-    """
-    within = min(max(side.value, 0.0), 1.0)
-    off = _radius([side.term(within, 1 / side.n, sign)], alpha) + side.shift
-    step = off / max(float(side.raw[0, 1]), 1e-9)
-    guess, reach = within - sign * step, 0.02 * step
-    out = far
-    for _ in range(12):
-        if not (min(far, within) < guess < max(far, within)):
-            break
-        if ruled_out(guess):
-            out, guess = guess, guess + sign * reach
-        else:
-            within, guess = guess, guess - sign * reach
-        if out != far and within != min(max(side.value, 0.0), 1.0):
-            break
-        reach *= 2
-    return _bisect(ruled_out, out, within, 0.004 * step)
-
-
-def _bisect(
-    ruled_out: Callable[[float], bool], out: float, within: float, tolerance: float
-) -> float:
-    while abs(within - out) > tolerance + 1e-9:
-        middle = (out + within) / 2
-        if ruled_out(middle):
-            out = middle
-        else:
-            within = middle
-    return out
 
 
 def lower_difference(first: Sample, second: Sample, alpha: float) -> float:
