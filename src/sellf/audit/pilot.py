@@ -15,7 +15,7 @@ from sellf.fairness.notions import Notion
 
 PILOT = 50
 """At least so many people are looked at,"""
-PILOT_SHARE = 0.01
+PILOT_SHARE = 0.015
 """and at least this share of a group."""
 CUBES_ROWS = 30_000
 """For more rows than this nothing is gained by bounding third moments."""
@@ -25,7 +25,7 @@ LEAST = 0.1
 """Scores may reach so far whatever the pilot says."""
 ROOM = 1.05
 """How far scores may reach at most, as a multiple of the largest reach in the pilot."""
-REACHES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
+REACHES = (1.0, 0.93, 0.87, 0.81, 0.76, 0.71, 0.66, 0.61, 0.55, 0.5, 0.4, 0.3, 0.2)
 """Shares of that to choose from."""
 
 
@@ -136,7 +136,7 @@ class Prepared(NamedTuple):
         far = far / level * (_value(low) if low[0, 1] != 1 else 1.0)
         normal = 5.5 * spread / people**0.5
         ratio = far / max(spread * (2 * people) ** 0.5, 1e-9)
-        wider = 1 + 2.2 * ratio + 6 * max(ratio - 0.15, 0.0)
+        wider = 1 + 2.5 * ratio + 6 * max(ratio - 0.15, 0.0)
         return normal * wider + 2 * (_value(high) - _value(low))
 
     def normal_width(self, notion: Notion) -> float:
