@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +101,13 @@ def key_of(content: dict[str, Any]) -> str:
 
 def program(run: "RunSpec") -> str:
     """Return what compiled program a run needs: floats and seeds do not matter to it."""
-    shape = [(n, value) for n, value in run.hyperparameters.items() if not isinstance(value, float)]
     world = (run.world.name, run.world.settings)
-    return repr((*world, run.notion, run.algorithm.name, shape, run.steps))
+    return repr((*world, run.notion, run.algorithm.name, _shape(run.config), run.steps))
+
+
+@lru_cache(maxsize=1024)
+def _shape(config: "PPO") -> str:
+    """Return the settings that decide what is compiled; runs of one configuration share them."""
+    from sellf.algorithms.config import as_dict
+
+    return repr([(n, value) for n, value in as_dict(config).items() if not isinstance(value, float)])
