@@ -15,11 +15,11 @@ from time import perf_counter
 
 import numpy as np
 
+from coverage_study.cells import STUDIED as NOTIONS
 from coverage_study.cells import Cell, Law, Score
 from coverage_study.measure import audit, signed_width
 from coverage_study.report import markdown
 from coverage_study.worlds import draw, efficient_width, world
-from sellf.audit.verdict import AUDITED as NOTIONS
 from sellf.fairness.notions import Notion
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 5_000_000)

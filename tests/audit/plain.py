@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit.scores import Person
-from sellf.audit.verdict import AUDITED as NOTIONS
 from sellf.fairness.notions import Counts, utility
 
 

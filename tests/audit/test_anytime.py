@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit import anytime
 from sellf.audit.anytime import HORIZONS, WEIGHTS, Line, line, lower, lower_difference
 from sellf.audit.betting import LARGEST_LOSS
-from sellf.audit.verdict import AUDITED as NOTIONS
+from sellf.fairness.notions import define
 from tests.audit.plain import draw, truths
 from tests.audit.test_betting import KINDS, STRATA, chance_of, person_of, truth
 
@@ -21,7 +22,7 @@ ALPHA = 0.1
 
 def of(notion, person, when=None):
     when = np.arange(len(person.accepted)) if when is None else when
-    return line(notion, person, when, alpha=ALPHA, overlap=TAU)
+    return line(define(notion).alone, person, when, alpha=ALPHA, overlap=TAU)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -78,7 +79,7 @@ def test_a_bound_never_falls_as_the_log_grows():
         looks = []
         for rows in range(10, 401, 26):
             game = anytime.Game(*(part[:rows] for part in found.low))
-            looks.append((lower(game, ALPHA), anytime.betting.estimate(game)[1] / 50))
+            looks.append((lower(game, ALPHA), anytime.betting.estimate(game)[1] / 25))
         for (before, _), (after, rounding) in pairwise(looks):
             assert after >= before - rounding - 1e-9
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import sellf
 from sellf.audit import sources
-from sellf.audit.verdict import AUDITED
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.fairness.notions import NOTIONS
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
 
 LOG = lending(400)
@@ -200,7 +200,7 @@ options = st.fixed_dictionaries(
         "outcome": names,
         "propensity": names,
         "score": names,
-        "notion": st.sampled_from([*AUDITED, "all"]),
+        "notion": st.sampled_from([*NOTIONS, "all"]),
         "omega": st.one_of(st.sampled_from([0.05, 0.5]), junk),
         "delta": st.one_of(st.sampled_from([0.05, 0.1, 0.5]), junk),
         "overlap": st.one_of(st.sampled_from([0.01, 0.5]), junk),

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit import betting
 from sellf.audit.betting import LARGEST_LOSS, games, lower, lower_difference
 from sellf.audit.candidates import climb, corners
 from sellf.audit.scores import Person
-from sellf.audit.verdict import AUDITED as NOTIONS
-from sellf.fairness.notions import Counts, utility
+from sellf.fairness.notions import Counts, define, utility
 from tests.audit.plain import draw, truths
 
 TAU = 0.01
@@ -42,7 +42,7 @@ def chance_of(kinds, strata):
 
 def both_games(notion, person):
     order = np.arange(person.units)[None, :]
-    return games(notion, person, order, alpha=0.05, overlap=TAU)
+    return games(define(notion).alone, person, order, alpha=0.05, overlap=TAU)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)
@@ -122,7 +122,7 @@ def test_the_rows_of_one_person_are_one_draw(notion):
     unit = np.repeat(np.arange(20), 1 + rng.integers(0, 4, 20))
     person = draw(rng, 0, len(unit), score=True)._replace(unit=unit)
     order = betting.orders(20, 3, rng)
-    found = games(notion, person, order, alpha=0.05, overlap=TAU)
+    found = games(define(notion).alone, person, order, alpha=0.05, overlap=TAU)
     assert found.low.part.shape == found.high.part.shape == (3, 20)
     if notion == "demographic":
         means = np.array([person.accepted[unit == i].mean() for i in range(20)])
@@ -134,7 +134,7 @@ def test_the_rows_of_one_person_are_one_draw(notion):
         flipped = np.where(rows, 1 - person.accepted, person.accepted)
         label = np.where(rows, flipped, person.positive)
         other = games(
-            notion,
+            define(notion).alone,
             person._replace(accepted=flipped, positive=label),
             order,
             alpha=0.05,
@@ -149,7 +149,9 @@ def test_the_rows_of_one_person_are_one_draw(notion):
 
 
 def several(notion, person, rng, alpha):
-    return games(notion, person, betting.orders(person.units, 3, rng), alpha=alpha, overlap=TAU)
+    return games(
+        define(notion).alone, person, betting.orders(person.units, 3, rng), alpha=alpha, overlap=TAU
+    )
 
 
 @pytest.mark.parametrize("score", [True, False])

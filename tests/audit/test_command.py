@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import sellf
-from sellf.audit.verdict import AUDITED
 from sellf.cli import main
+from sellf.fairness.notions import NOTIONS
 from tests.audit.logs import COLUMNS, lending
 
 OPTIONS = [part for name, column in COLUMNS.items() for part in (f"--{name}", column)]
@@ -56,7 +56,7 @@ def test_all_notions_and_several_groups_at_once(capsys, path):
     for part in ("qualification", "accuracy", "opportunity", "demographic", "a/f", "b/m"):
         assert part in shown
     assert main(["audit", path, *options, "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == set(AUDITED)
+    assert set(json.loads(capsys.readouterr().out)) == set(NOTIONS)
 
 
 def test_an_audit_by_month(capsys, path):
@@ -100,7 +100,7 @@ def test_a_result_becomes_frames_and_a_picture(tmp_path):
     both = sellf.audit_all(lending(500), **COLUMNS)
     both.plot().savefig(tmp_path / "audits.png")
     assert (tmp_path / "audits.png").stat().st_size > 5000
-    assert list(both.to_frame()["notion"]) == list(AUDITED)
+    assert list(both.to_frame()["notion"]) == list(NOTIONS)
     with pytest.raises(ValueError, match="leave notion out"):
         sellf.audit_all(lending(500), **COLUMNS, notion="accuracy")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sellf.audit.verdict import AUDITED as NOTIONS
+from coverage_study.cells import STUDIED as NOTIONS
 
 
 def test_there_are_enough_cells_with_the_sizes_that_were_once_missed():

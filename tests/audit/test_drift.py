@@ -7,6 +7,7 @@ import sellf
 from sellf.audit.periods import drift
 from sellf.audit.scores import Person
 from sellf.audit.sums import add_up
+from sellf.fairness.notions import define
 from tests.audit.logs import COLUMNS, lending
 
 
@@ -29,14 +30,16 @@ def by_month(seed, people=3000, months=12, change=0.0):
 @pytest.mark.parametrize("notion", ["opportunity", "demographic"])
 def test_a_log_that_stays_the_same_is_hardly_ever_said_to_drift(people, notion):
     names = [f"month {k}" for k in range(12)]
-    alarms = [drift(notion, ["a", "b"], by_month(seed, people), names) for seed in range(200)]
+    alarms = [
+        drift(define(notion), ["a", "b"], by_month(seed, people), names) for seed in range(200)
+    ]
     assert sum(alarm is not None for alarm in alarms) <= 10
 
 
 def test_a_log_that_changes_is_said_to_drift_and_where():
     names = [f"month {k}" for k in range(12)]
     for seed in range(20):
-        sentence = drift("opportunity", ["a", "b"], by_month(seed, 6000, change=0.5), names)
+        sentence = drift(define("opportunity"), ["a", "b"], by_month(seed, 6000, change=0.5), names)
         assert "the log drifts: the share of acceptance of " in sentence
         assert " in month " in sentence
         assert "nothing is said of all periods so far" in sentence

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sellf
+from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit.interval import Interval
-from sellf.audit.verdict import AUDITED as NOTIONS
 from sellf.audit.verdict import decide, of_pairs
 from sellf.cli.lending_log import example, truth
 from sellf.envs.tables import compas

@@ -7,6 +7,7 @@ from scipy.stats import binom
 from sellf.audit import moments, pilot
 from sellf.audit.scores import Person, Side
 from sellf.audit.sums import add_up, sample
+from sellf.fairness.notions import define
 from tests.audit.plain import draw, truths
 
 HIDDEN = ("qualification", "accuracy", "opportunity")
@@ -40,13 +41,13 @@ def test_means_are_numpy_s_with_weights_and_without():
 
 
 def from_rows(notion, person, seed):
-    return pilot.prepare(person, TAU, np.random.default_rng(seed)).samples(notion)
+    return pilot.prepare(person, TAU, np.random.default_rng(seed)).samples(define(notion).alone)
 
 
 def from_sums(notion, person, seed):
     codes = np.zeros(len(person.accepted), dtype=np.intp)
     total = add_up(codes, 1, person, TAU).by_group().group(0)
-    return sample(notion, total, TAU, person.prediction is not None)
+    return sample(define(notion).alone, total, TAU, person.prediction is not None)
 
 
 @pytest.mark.parametrize("made", [from_rows, from_sums])
@@ -110,4 +111,4 @@ def test_a_pilot_is_left_out_and_people_stay_whole():
     assert len(few) == pilot.PILOT
     assert not few & rest
     assert len(few | rest) == 300
-    assert ready.samples("qualification")[0].n == len(rest)
+    assert ready.samples(define("qualification").alone)[0].n == len(rest)

@@ -5,10 +5,20 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sellf.audit.scores import Person, Side, by_unit, reach, running_prediction, scores, sides
-from sellf.audit.verdict import AUDITED as NOTIONS
+from sellf.audit.scores import (
+    Person,
+    Side,
+    by_unit,
+    extremes,
+    reach,
+    running_prediction,
+    scores,
+    sides,
+)
+from sellf.fairness.notions import TABLE, define
 
 TAU = 0.01
+RATES = [name for name, definition in TABLE.items() if len(definition.rates) == 1]
 chance = st.floats(0, 1)
 rows = st.lists(st.tuples(chance, chance, chance), min_size=1, max_size=6)
 KINDS = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
@@ -71,10 +81,11 @@ def test_cut_sides_stay_within_the_reach_that_moments_take_for_granted(people, k
     assume(np.all(p > 0))
     nobody = of_kind((0.0, 0.0), p[:0], f[:0])
     ready = Prepared(nobody, nobody, np.zeros(10), k, TAU)
-    for notion in NOTIONS:
-        for at, limits in enumerate(ready._reaches(notion)):
+    for notion in RATES:
+        limits = extremes(define(notion).alone, k)
+        for at in (0, 1):
             for kind, pending in [*((kind, None) for kind in KINDS), ((1.0, 0.0), np.ones(len(p)))]:
-                side = ready._sides(notion, of_kind(kind, p, f, pending=pending))[at]
+                side = ready._sides(define(notion).alone, of_kind(kind, p, f, pending=pending))[at]
                 mean, waiting = side.whole is None, pending is not None
                 made = Sample(10.0, np.ones((5, 5)), limits, mean, pending=waiting)
                 for u in (0.0, 0.3, 1.0):
@@ -92,11 +103,11 @@ def test_an_outcome_that_is_not_known_yet_takes_its_worse_value(people, below, a
     assume(np.all(p > 0))
     unknown = of_kind((1.0, 0.0), p, f, pending=np.ones(len(p)))
     how = (TAU, f, below, above)
-    for notion in NOTIONS:
-        mine = sides(notion, unknown, scores(unknown, *how, clip=clip))
+    for notion in RATES:
+        mine = sides(define(notion).alone, unknown, scores(unknown, *how, clip=clip))
         for y in (0.0, 1.0):
             known = of_kind((1.0, y), p, f)
-            truth = sides(notion, known, scores(known, *how, clip=clip))
+            truth = sides(define(notion).alone, known, scores(known, *how, clip=clip))
             for t in np.linspace(0, 1, 11):
                 less, more = (
                     [
@@ -119,12 +130,15 @@ def test_sides_are_right_on_average_at_the_true_utility_of_every_row(people, t):
         "accuracy": p * good + (1 - p) * (1 - good),
         "demographic": p,
         "opportunity": p * good - t * good,
+        "predictive-parity": p * good - t * p,
+        "false-positive-rate": p * (1 - good) - t * (1 - good),
     }
+    assert set(truth) == set(RATES)
     for notion, expected in truth.items():
         means = np.zeros((2, len(p)))
         for kind, weight in zip(KINDS, weights, strict=True):
             person = of_kind(kind, p, f)
-            found = sides(notion, person, scores(person, TAU, f, 200.0, 200.0))
+            found = sides(define(notion).alone, person, scores(person, TAU, f, 200.0, 200.0))
             for i, side in enumerate(found):
                 means[i] += weight * (
                     side.part if side.whole is None else side.part - t * side.whole

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.audit.verdict import AUDITED as NOTIONS
+from coverage_study.cells import STUDIED as NOTIONS
 from tests.audit.logs import COLUMNS, lending
 
 

@@ -8,13 +8,14 @@ import polars as pl
 import pytest
 
 import sellf
+from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit import estimators, moments, tails
 from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
 from sellf.audit.scores import Person, scores, sides
 from sellf.audit.sources import open_log
 from sellf.audit.sums import Sums, add_up, fourth_moment, miss_fourth_moment, sample, score_moments
-from sellf.audit.verdict import AUDITED as NOTIONS
+from sellf.fairness.notions import define
 from tests.audit.logs import lending
 
 N = 5000
@@ -73,7 +74,7 @@ def test_moments_are_those_of_the_scores(constant, weak):
 def test_a_sample_from_sums_has_the_moments_of_its_rows(notion, weak, predicted):
     person = people(predicted, weak)
     constant = None if predicted else person.positive.sum() / person.accepted.sum()
-    found = sample(notion, total(person), TAU, predicted)
+    found = sample(define(notion).alone, total(person), TAU, predicted)
     for side, (part, whole) in zip(found, plain_sides(notion, person, constant), strict=True):
         expected = moments.means(moments.Side(part, whole))
         assert (side.n, side.mean) == (N, whole is None)
@@ -92,12 +93,16 @@ def test_a_sample_from_sums_has_the_moments_of_its_rows(notion, weak, predicted)
 def test_an_interval_from_sums_is_the_tail_s_of_the_rows(notion, weak):
     """The radius of the rows' own variance, by hand; ratios candidate by candidate."""
     person = people(weak=weak)
-    found = sample(notion, total(person), TAU, True)
+    found = sample(define(notion).alone, total(person), TAU, True)
     rows = plain_sides(notion, person, None)
     alpha = 0.025
 
     def radius(values, side, u):
-        reach = max(1.0, u / TAU) if notion == "opportunity" else 1 + 1 / TAU
+        reach = {
+            "qualification": 1 + 1 / TAU,
+            "accuracy": 1 / TAU,
+            "opportunity": max(1.0, u / TAU),
+        }[notion]
         fourth = side.term(u, 1.0).fourth
         term = tails.Term(1 / N, N, values.var(), fourth, reach, bounded=True)
         return tails.radius([term], alpha)
@@ -120,7 +125,7 @@ def test_an_interval_from_sums_is_the_tail_s_of_the_rows(notion, weak):
 def test_without_predictions_the_share_of_the_accepted_is_predicted_and_its_error_counts():
     person = people(predicted=False)
     share = person.positive.sum() / person.accepted.sum()
-    low, high = sample("qualification", total(person), TAU, False)
+    low, high = sample(define("qualification").alone, total(person), TAU, False)
     assert low.value == pytest.approx(plain_scores(person, share)[0].mean())
     # Whatever the true share is, the mean moves no further than the shift.
     for off in (-0.03, 0.03):  # four standard errors
@@ -133,7 +138,7 @@ def test_without_predictions_the_share_of_the_accepted_is_predicted_and_its_erro
 @pytest.mark.parametrize("predicted", [True, False])
 def test_the_range_that_sums_take_for_granted_holds(notion, predicted):
     """For every score, p and u that can occur: the extremes are at the corners."""
-    side = sample(notion, total(people(predicted)), TAU, predicted)[0]
+    side = sample(define(notion).alone, total(people(predicted)), TAU, predicted)[0]
     for u in (0.0, 0.3, 1.0):
         values = []
         for f, p, (a, y) in product((0.0, 0.4, 1.0), (TAU, 0.3, 1.0), ((0, 0), (1, 0), (1, 1))):
@@ -219,12 +224,14 @@ def test_outcomes_that_are_not_known_yet_move_a_sample_no_further_than_its_shift
     person = open_log(log, Columns(("race",), "approved", "repaid", "p", "score")).person
     codes = np.zeros(len(late), dtype=np.intp)
     sums = add_up(codes, 1, person, TAU).by_group().group(0)
-    low, high = sample(notion, sums, TAU, True)
+    low, high = sample(define(notion).alone, sums, TAU, True)
     rng = np.random.default_rng(3)
     for chance in (0.0, 0.5, 1.0):
         good = late & (rng.random(len(late)) < chance)
         told = person._replace(positive=np.where(good, 1.0, person.positive), pending=None)
-        truth = sides(notion, told, scores(told, TAU, told.prediction, 1 / TAU, 1 / TAU))
+        truth = sides(
+            define(notion).alone, told, scores(told, TAU, told.prediction, 1 / TAU, 1 / TAU)
+        )
         for u in np.linspace(0, 1, 5):
             whole = 1.0 if truth.low.whole is None else truth.low.whole
             value = (truth.low.part - u * whole).mean()
@@ -246,11 +253,15 @@ def test_normal_intervals_are_the_textbook_s():
         estimated=True,
         predicted=True,
     )
-    assert group.kind("qualification") == group.kind("opportunity") == "normal"
-    low, high = estimators.interval("qualification", group, 0.05)
+    assert (
+        group.kind(define("qualification").alone)
+        == group.kind(define("opportunity").alone)
+        == "normal"
+    )
+    low, high = estimators.interval(define("qualification").alone, group, 0.05)
     half = 1.959964 * s.std(ddof=1) / np.sqrt(N)
     assert (low, high) == pytest.approx((s.mean() - half, s.mean() + half))
-    low, high = estimators.interval("opportunity", group, 0.05)
+    low, high = estimators.interval(define("opportunity").alone, group, 0.05)
     ratio = person.positive.sum() / s.sum()
     half = 1.959964 * (person.positive - ratio * s).std(ddof=1) / np.sqrt(N) / s.mean()
     assert (low, high) == pytest.approx((ratio - half, ratio + half), rel=1e-4)
@@ -265,7 +276,7 @@ def test_views_are_those_of_the_rows():
     }
     sums = add_up((np.arange(N) % 2).astype(np.intp), 2, person, 0.01)
     for notion in NOTIONS:
-        found = views(notion, sums, predicted=True, trusted=False)
+        found = views(define(notion).alone, sums, predicted=True, trusted=False)
         imputed = sellf.disparity(notion, **log, prediction=person.prediction, view="imputed")
         assert found.imputed == pytest.approx(list(imputed.by_group.values()))
         if notion != "demographic":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sellf.audit.verdict import AUDITED as NOTIONS
+from coverage_study.cells import STUDIED as NOTIONS
 
 LIMITS = {1_000: 1.5, 10_000: 1.25, 100_000: 1.2, 1_000_000: 1.2}
 SMALL_RATIO = 1.62

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 
-from sellf.audit.verdict import AUDITED as NOTIONS
 from sellf.fairness.notions import Notion
 
 Law = Literal[
@@ -17,6 +16,7 @@ Score = Literal["true", "rough", "reversed", "noise", "constant", "oracle", "non
 Order = Literal["drawn", "outcome", "group", "propensity"]
 Knowledge = Literal["propensity", "nothing", "decisions", "trusted", "estimated"]
 
+STUDIED: tuple[Notion, ...] = ("qualification", "accuracy", "opportunity", "demographic")
 REPRODUCED = ((907, 1380), (497, 1000), (497, 497), (5000, 5000))
 """Sizes at which intervals of earlier versions were seen to miss far too often."""
 
@@ -41,7 +41,7 @@ class Cell:
     knowledge: Knowledge = "propensity"
     """What the audit is given: the propensities, nothing about the rejected, decisions alone, every
     outcome, or features to estimate propensities from."""
-    notions: tuple[Notion, ...] = NOTIONS
+    notions: tuple[Notion, ...] = STUDIED
     pending: tuple[float, ...] = ()
     """Each group's share of accepted people whose outcome is not known yet."""
     applications: int = 1
@@ -210,7 +210,7 @@ def anytime() -> Iterator[Cell]:
 def estimated() -> Iterator[Cell]:
     """Propensities that are estimated: a promise for long logs only."""
     # Acceptance is seen, so that nothing about it is asymptotic.
-    hidden: tuple[Notion, ...] = tuple(notion for notion in NOTIONS if notion != "demographic")
+    hidden: tuple[Notion, ...] = tuple(notion for notion in STUDIED if notion != "demographic")
     for size, rates in product((200, 1000, 5000), ((0.4, 0.5), (0.01, 0.01), (0.1, 0.9))):
         yield Cell(
             "estimated", (size, size), rates=rates, score="none", knowledge="estimated",

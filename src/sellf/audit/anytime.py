@@ -14,7 +14,7 @@ from sellf.audit import betting
 from sellf.audit.betting import GUESS, LARGEST_LOSS, Game
 from sellf.audit.candidates import SEGMENTS, climb, corners
 from sellf.audit.scores import Floats, Person, scores, sides
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Rate
 
 HORIZONS = 60.0 * 5.0 ** np.arange(8)
 """Numbers of rows that stakes are made for."""
@@ -40,12 +40,12 @@ class Line(NamedTuple):
 
 
 def line(
-    notion: Notion, person: Person, when: NDArray[np.intp], *, alpha: float, overlap: float
+    rate: Rate, person: Person, when: NDArray[np.intp], *, alpha: float, overlap: float
 ) -> Line:
     """Return what is bet on for one group.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         person: the group's rows in the order of time.
         when: their places among all rows.
         alpha: the chance to miss, for how far scores may reach.
@@ -53,9 +53,9 @@ def line(
     """
     below, above = _reaches(person, overlap, alpha)
     guess = betting.prediction(person, overlap)
-    found = sides(notion, person, scores(person, overlap, guess, below, above))
-    one, two = (below, above) if notion == "qualification" else (above, below)
-    return Line(betting.game(notion, found.low, one), betting.mirror(notion, found.high, two), when)
+    found = sides(rate, person, scores(person, overlap, guess, below, above))
+    one, two = (below, above) if rate.rises else (above, below)
+    return Line(betting.game(rate, found.low, one), betting.mirror(rate, found.high, two), when)
 
 
 def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats, Floats]:
@@ -72,7 +72,7 @@ def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats, Floa
     return np.minimum(below, bear), np.minimum(above, bear)
 
 
-def interval(notion: Notion, group: Line, alpha: float) -> tuple[float, float]:
+def interval(group: Line, alpha: float) -> tuple[float, float]:
     """Return both ends of a group's utility; ever missing has probability alpha at most."""
     low, high = lower(group.low, alpha / 2), 1 - lower(group.high, alpha / 2)
     return (low, high) if low <= high else (0.0, 1.0)

@@ -11,10 +11,11 @@ order is concave in the candidates, so it is least at the corners of a range of 
 the orders of what each has at its worst corner rules out the range.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,13 @@ from sellf.audit.scores import (
     Person,
     Side,
     by_unit,
+    furthest,
     reach,
     running_prediction,
     scores,
     sides,
 )
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Rate
 
 LARGEST_LOSS = 0.85
 """The largest share of the capital that one row can cost."""
@@ -69,18 +71,18 @@ def orders(people: int, count: int, rng: np.random.Generator) -> NDArray[np.intp
 
 
 def games(
-    notion: Notion, person: Person, order: NDArray[np.intp], *, alpha: float, overlap: float
+    rate: Rate, person: Person, order: NDArray[np.intp], *, alpha: float, overlap: float
 ) -> Games:
     """Return what is bet on for one group, in several orders.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         person: the group's rows; those of one person follow each other.
         order: people by their place, one line an order.
         alpha: the chance to miss, for how far scores may reach.
         overlap: the smallest propensity that is weighted by.
     """
-    lines = [_lines(notion, _arrange(person, line), alpha, overlap) for line in order]
+    lines = [_lines(rate, _arrange(person, line), alpha, overlap) for line in order]
     return Games(
         *(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True))
     )
@@ -96,41 +98,50 @@ def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
     return person.take(np.concatenate([rows[starts[i] : ends[i]] for i in line.tolist()]))
 
 
-def _lines(notion: Notion, person: Person, alpha: float, overlap: float) -> tuple[Game, Game]:
+def _lines(rate: Rate, person: Person, alpha: float, overlap: float) -> tuple[Game, Game]:
     """Return both games in one order."""
     below, above = _reaches(person, overlap, alpha)
     guess = prediction(person, overlap)
     rows = len(person.accepted)
     limits = [np.broadcast_to(k, rows) for k in (below, above)]
-    found = sides(notion, person, scores(person, overlap, guess, *limits))
+    found = sides(rate, person, scores(person, overlap, guess, *limits))
     low, high = (by_unit(side, person.unit) for side in found)
     first, second = (by_unit(Side(limit, None), person.unit).part for limit in limits)
-    return game(notion, low, second if notion != "qualification" else first), mirror(
-        notion, high, first if notion != "qualification" else second
-    )
+    if not rate.rises:
+        first, second = second, first
+    return game(rate, low, first), mirror(rate, high, second)
 
 
-def game(notion: Notion, side: Side, k: Floats) -> Game:
+def game(rate: Rate, side: Side, k: Floats) -> Game:
     """Return the game from below; k is the reach of the scores that a row can lose by."""
-    one = np.ones(len(side.part))
-    if notion == "opportunity":
-        # t whole - part is at most t k for an accepted positive, t for a rejected one.
-        return Game(side.part, _whole(side), 0 * one, np.maximum(k, 1.0))
-    if notion == "accuracy":
-        # A rightly accepted person counts 2 - upper score, 1 - k at least.
-        return Game(side.part, one, np.maximum(k - 1, 0.0), one)
-    return Game(side.part, one, k, one)
+    costs = [
+        (-rate.of.value(*one), rate.among.value(*one) - rate.of.value(*one))
+        for one in furthest(k, up=not rate.rises)
+    ]
+    return _game(side.part, _whole(side), costs)
 
 
-def mirror(notion: Notion, side: Side, k: Floats) -> Game:
+def mirror(rate: Rate, side: Side, k: Floats) -> Game:
     """Return the game from above, as one from below on 1 - u."""
-    one = np.ones(len(side.part))
+    costs = [
+        (rate.of.value(*one) - rate.among.value(*one), rate.of.value(*one))
+        for one in furthest(k, up=rate.rises)
+    ]
     whole = _whole(side)
-    if notion == "opportunity":
-        return Game(whole - side.part, whole, np.maximum(k, 1.0), 0 * one)
-    if notion == "accuracy":
-        return Game(1 - side.part, one, np.maximum(k - 1, 0.0), one)
-    return Game(1 - side.part, one, k, one)
+    return _game(whole - side.part, whole, costs)
+
+
+def _game(part: Floats, whole: Floats, costs: list[tuple[Any, Any]]) -> Game:
+    """Return a game, from what the rows furthest out cost at the candidates 0 and 1.
+
+    Costs are linear in the candidate; a bound must not fall, since stakes for one candidate are
+    used for smaller ones too.
+    """
+    nothing = np.zeros(len(part))
+    at_zero, at_one = (
+        functools.reduce(np.maximum, (cost[k] for cost in costs), nothing) for k in (0, 1)
+    )
+    return Game(part, whole, at_zero, np.maximum(at_one - at_zero, 0.0))
 
 
 def _whole(side: Side) -> Floats:

@@ -7,7 +7,7 @@ from sellf.audit.scores import Floats
 from sellf.audit.sums import Sums
 from sellf.fairness.arrays import divide
 from sellf.fairness.bounds import Certificate, certify, cortes_two_sided
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Rate
 
 
 def error_bound(sums: Sums, *, predicted: bool, pdim: float, delta: float) -> Floats:
@@ -49,17 +49,17 @@ def error_bound(sums: Sums, *, predicted: bool, pdim: float, delta: float) -> Fl
 
 
 def certificate(
-    notion: Notion, omega: float, sums: Sums, *, predicted: bool, pdim: float, delta: float
+    rate: Rate, omega: float, sums: Sums, *, predicted: bool, pdim: float, delta: float
 ) -> Certificate | None:
-    """Return what the observable conditions certify; None for demographic parity."""
-    if notion == "demographic":
+    """Return what the observable conditions certify; None if every label that counts is seen."""
+    if not rate.hides:
         return None
     total = sums.by_group()
-    imputed = views(notion, sums, predicted=predicted, trusted=False).imputed
+    imputed = views(rate, sums, predicted=predicted, trusted=False).imputed
     filled = total.predicted_rejected if predicted else guessed(sums)
     span = imputed[~np.isnan(imputed)]
     return certify(
-        notion,
+        rate.name,
         omega,
         imputed=min(float(np.ptp(span)), 1.0) if len(span) > 1 else 0.0,
         rejection_rate=1 - total.accepted / total.people,

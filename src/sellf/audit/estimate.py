@@ -7,7 +7,7 @@ import numpy as np
 from sellf.audit.scores import Floats
 from sellf.audit.sums import Sums
 from sellf.fairness.arrays import divide
-from sellf.fairness.notions import Counts, Notion, utility
+from sellf.fairness.notions import Counts, Rate
 
 
 class Views(NamedTuple):
@@ -28,38 +28,38 @@ class Views(NamedTuple):
         return (self.low + self.high) / 2
 
 
-def views(notion: Notion, sums: Sums, *, predicted: bool, trusted: bool) -> Views:
+def views(rate: Rate, sums: Sums, *, predicted: bool, trusted: bool) -> Views:
     """Return all views of all groups.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         sums: by group and stratum.
         predicted: whether the log has predictions.
         trusted: whether the outcomes of the rejected are known.
     """
     total = sums.by_group()
-    if notion == "demographic":  # every decision is seen: one view is as good as another
-        rate = total.accepted / np.maximum(total.people, 1)
-        return Views(rate, rate, rate, rate)
     seen = Counts(total.people, total.accepted, total.positive, 0 * total.people)
+    if not rate.needs_label:  # every decision is seen: one view is as good as another
+        value = divide(*(side.total(seen) for side in rate.sums), empty=0.0)
+        return Views(value, value, value, value)
     few, many = hidden_positives(sums, predicted=predicted, trusted=trusted)
     imputed = total.predicted_rejected if predicted else guessed(sums)
     # What is not identified may be all good or all bad: outcomes of the rejected without overlap,
     # and those of the accepted that are not known yet.
     ends = np.array(
         [
-            utility(notion, seen._replace(accepted_positive=good, rejected_positive=count))
+            rate.utility(seen._replace(accepted_positive=good, rejected_positive=count))
             for count in (few, many)
             for good in (total.positive, total.positive + total.pending)
         ]
     )
-    # Nobody positive at all: opportunity is not defined, and may be anything.
+    # Nobody whom the rate speaks of: it is not defined, and may be anything.
     undefined = np.isnan(ends).any(axis=0)
     low = np.where(undefined, 0.0, np.where(np.isnan(ends), 1.0, ends).min(axis=0))
     high = np.where(undefined, 1.0, np.where(np.isnan(ends), 0.0, ends).max(axis=0))
     return Views(
-        utility(notion, seen.accepted_only()),
-        utility(notion, seen._replace(rejected_positive=imputed)),
+        rate.utility(seen.accepted_only()),
+        rate.utility(seen._replace(rejected_positive=imputed)),
         low,
         high,
     )

@@ -13,10 +13,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from sellf.audit import betting, moments, pilot, shares
-from sellf.audit.scores import Person, by_unit, scores, sides
+from sellf.audit.scores import Person, by_unit, extremes, scores, sides
 from sellf.audit.shares import Share
 from sellf.audit.sums import Sums, sample
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Rate
 
 Kind: TypeAlias = Literal["exact", "moments", "betting", "sums", "normal"]
 
@@ -36,11 +36,13 @@ METHODS: dict[Kind, Method] = {
     "sums": Method("sums alone (finite-sample)", True),
     "normal": Method("cross-fitted AIPW, normal (asymptotic)", False),
 }
-ENOUGH: dict[Notion, int] = {"qualification": 3_000, "accuracy": 4_500, "opportunity": 4_500}
-"""Groups with fewer people are bet on row by row."""
+FEW = 3_000
+"""Groups with fewer people are bet on row by row,"""
+FEW_DECISIONS = 4_500
+"""and with fewer than these where the decision itself is part of what is measured."""
 BEARABLE = 0.12
 """The largest reach of scores for fixed stakes, as a multiple of the root of a group's size."""
-WORTHWHILE: dict[Notion, float] = {"qualification": 1.45, "accuracy": 1.45, "opportunity": 1.25}
+WORTHWHILE, WORTHWHILE_RATIO = 1.45, 1.25
 """The widest that fixed stakes may promise to be, as a multiple of the normal width; betting is no
 wider than 1.5 to 1.8. A ratio turns out wider than promised."""
 ALWAYS = 200_000
@@ -78,33 +80,31 @@ class Group:
         """How many people there are."""
         return int(self.total.people) if self.person is None else self.person.units
 
-    def kind(self, notion: Notion) -> Kind:
+    def kind(self, rate: Rate) -> Kind:
         """Return the method that judges this group."""
-        key = ("kind", notion)
+        key = ("kind", rate)
         if key not in self._made:
-            self._made[key] = self._kind(notion)
+            self._made[key] = self._kind(rate)
         return self._made[key]
 
-    def _kind(self, notion: Notion) -> Kind:
+    def _kind(self, rate: Rate) -> Kind:
         one_row = self.person is None or self.person.unit is None
-        if one_row and (
-            notion == "demographic" or self.trusted or not (self.known or self.estimated)
-        ):
+        if one_row and (not rate.hides or self.trusted or not (self.known or self.estimated)):
             return "exact"
-        if self.estimated and notion != "demographic":
+        if self.estimated and rate.hides:
             return "normal"
         if self.person is None:
             return "sums"
-        few = ENOUGH.get(notion, 3_000)
-        if self.people < few:
+        if self.people < (FEW_DECISIONS if rate.moves else FEW):
             return "betting"
         if self.people > ALWAYS:
             return "moments"
-        fitted = self.fitted(notion)
+        fitted = self.fitted(rate)
         if not fitted.predictable:
             return "moments" if fitted.reach <= BEARABLE * self.people**0.5 else "betting"
-        most = WORTHWHILE.get(notion, 1.45) * self.prepared.normal_width(notion)
-        return "moments" if fitted.width(notion) <= most else "betting"
+        most = WORTHWHILE if rate.is_mean else WORTHWHILE_RATIO
+        most = most * self.prepared.normal_width(rate)
+        return "moments" if fitted.width(rate) <= most else "betting"
 
     @property
     def prepared(self) -> pilot.Prepared:
@@ -116,55 +116,57 @@ class Group:
             self._made["pilot"] = pilot.prepare(self.person, self.overlap, rng)
         return self._made["pilot"]
 
-    def fitted(self, notion: Notion) -> pilot.Prepared:
-        """The same, with the reach of scores that suits a notion."""
-        key = ("fitted", notion)
+    def fitted(self, rate: Rate) -> pilot.Prepared:
+        """The same, with the reach of scores that suits a rate."""
+        key = ("fitted", rate)
         if key not in self._made:
-            self._made[key] = self.prepared.fitted(notion)
+            self._made[key] = self.prepared.fitted(rate)
         return self._made[key]
 
-    def shares(self, notion: Notion) -> tuple[Share, Share]:
+    def shares(self, rate: Rate) -> tuple[Share, Share]:
         """Return the shares that bound the utility from below and from above."""
-        if notion not in self._made:
-            self._made[notion] = count_shares(notion, self.total, self.trusted)
-        return self._made[notion]
+        if rate not in self._made:
+            self._made[rate] = count_shares(rate, self.total, self.trusted)
+        return self._made[rate]
 
-    def samples(self, notion: Notion) -> tuple[moments.Sample, moments.Sample]:
+    def samples(self, rate: Rate) -> tuple[moments.Sample, moments.Sample]:
         """Return the moments that bound the utility from below and from above."""
-        key = ("samples", notion)
+        key = ("samples", rate)
         if key not in self._made:
             if self.estimated:
-                self._made[key] = self._plain(notion)
+                self._made[key] = self._plain(rate)
             elif self.person is None:
-                self._made[key] = sample(notion, self.total, self.overlap, self.predicted)
+                self._made[key] = sample(rate, self.total, self.overlap, self.predicted)
             else:
-                self._made[key] = self.fitted(notion).samples(notion)
+                self._made[key] = self.fitted(rate).samples(rate)
         return self._made[key]
 
-    def _plain(self, notion: Notion) -> tuple[moments.Sample, moments.Sample]:
+    def _plain(self, rate: Rate) -> tuple[moments.Sample, moments.Sample]:
         """Return the moments of all rows, nothing cut: for the normal interval."""
         person = self.person
         if person is None or person.prediction is None:
             raise ValueError("estimated propensities come with predictions and rows")
         far = 1 / self.overlap
-        found = sides(notion, person, scores(person, self.overlap, person.prediction, far, far))
+        found = sides(rate, person, scores(person, self.overlap, person.prediction, far, far))
         made = [
-            moments.Sample(float(person.units), moments.means(side), (0.0, 1.0), side.whole is None)
+            moments.Sample(
+                float(person.units), moments.means(side), extremes(rate, 0.0), rate.is_mean
+            )
             for side in (by_unit(side, person.unit) for side in found)
         ]
         return made[0], made[1]
 
-    def games(self, notion: Notion) -> betting.Games:
+    def games(self, rate: Rate) -> betting.Games:
         """Return the games of all orders."""
-        key = ("games", notion)
+        key = ("games", rate)
         if key not in self._made:
             # Those whom a pilot may have looked at are not bet on again.
-            person = self.prepared.rest if self.people >= min(ENOUGH.values()) else self.person
+            person = self.prepared.rest if self.people >= FEW else self.person
             if person is None:
                 raise ValueError("betting needs rows")
             order = self._orders(person.units)
             how = {"alpha": REACH_ALPHA, "overlap": self.overlap}
-            self._made[key] = betting.games(notion, person, order, **how)
+            self._made[key] = betting.games(rate, person, order, **how)
         return self._made[key]
 
     def _orders(self, people: int) -> Any:
@@ -176,46 +178,46 @@ class Group:
         return self._made[key]
 
 
-def interval(notion: Notion, group: Group, alpha: float) -> tuple[float, float]:
+def interval(rate: Rate, group: Group, alpha: float) -> tuple[float, float]:
     """Return both ends of a group's utility; together they miss with probability alpha at most."""
-    low, high = lower(notion, group, alpha / 2), upper(notion, group, alpha / 2)
+    low, high = lower(rate, group, alpha / 2), upper(rate, group, alpha / 2)
     # Ends that crossed happen with probability alpha at most; then nothing is claimed.
     return (max(low, 0.0), min(high, 1.0)) if low <= high else (0.0, 1.0)
 
 
-def lower(notion: Notion, group: Group, alpha: float, kind: Kind | None = None) -> float:
+def lower(rate: Rate, group: Group, alpha: float, kind: Kind | None = None) -> float:
     """Return a number that the utility is below with probability alpha at most."""
-    kind = kind or group.kind(notion)
+    kind = kind or group.kind(rate)
     if kind == "exact":
-        return shares.lower(group.shares(notion)[0], alpha)
+        return shares.lower(group.shares(rate)[0], alpha)
     if group.people < 2:
         return 0.0
     if kind == "betting":
-        return betting.lower(group.games(notion).low, alpha)
-    side = group.samples(notion)[0]
+        return betting.lower(group.games(rate).low, alpha)
+    side = group.samples(rate)[0]
     if kind == "normal":
         return side.value - _quantile(alpha) * _error(side)
     return moments.lower(side, alpha)
 
 
-def upper(notion: Notion, group: Group, alpha: float, kind: Kind | None = None) -> float:
+def upper(rate: Rate, group: Group, alpha: float, kind: Kind | None = None) -> float:
     """Return a number that the utility is above with probability alpha at most."""
-    kind = kind or group.kind(notion)
+    kind = kind or group.kind(rate)
     if kind == "exact":
-        return shares.upper(group.shares(notion)[1], alpha)
+        return shares.upper(group.shares(rate)[1], alpha)
     if group.people < 2:
         return 1.0
     if kind == "betting":
-        return 1 - betting.lower(group.games(notion).high, alpha)
-    side = group.samples(notion)[1]
+        return 1 - betting.lower(group.games(rate).high, alpha)
+    side = group.samples(rate)[1]
     if kind == "normal":
         return side.value + _quantile(alpha) * _error(side)
     return moments.upper(side, alpha)
 
 
-def lower_difference(notion: Notion, first: Group, second: Group, alpha: float) -> float:
+def lower_difference(rate: Rate, first: Group, second: Group, alpha: float) -> float:
     """Return a number that first minus second is below with probability alpha at most."""
-    kinds = {first.kind(notion), second.kind(notion)}
+    kinds = {first.kind(rate), second.kind(rate)}
     if min(first.people, second.people) < 2 and kinds != {"exact"}:
         return -1.0
     if kinds == {"betting", "moments"} and max(first.people, second.people) <= TOGETHER:
@@ -223,29 +225,29 @@ def lower_difference(notion: Notion, first: Group, second: Group, alpha: float) 
     if len(kinds) > 1:
         # The larger group's end is near its estimate anyway, and gets the smaller part.
         share = min(max(second.people / (first.people + second.people), 0.05), 0.95)
-        return lower(notion, first, share * alpha) - upper(notion, second, (1 - share) * alpha)
+        return lower(rate, first, share * alpha) - upper(rate, second, (1 - share) * alpha)
     kind = next(iter(kinds))
     if kind == "exact":
-        return shares.lower_difference(first.shares(notion)[0], second.shares(notion)[1], alpha)
+        return shares.lower_difference(first.shares(rate)[0], second.shares(rate)[1], alpha)
     if kind == "betting":
-        return _bet(notion, first, second, alpha)
-    one, two = first.samples(notion)[0], second.samples(notion)[1]
+        return _bet(rate, first, second, alpha)
+    one, two = first.samples(rate)[0], second.samples(rate)[1]
     if kind == "normal":
         return one.value - two.value - _quantile(alpha) * float(np.hypot(_error(one), _error(two)))
     return moments.lower_difference(one, two, alpha)
 
 
-def _bet(notion: Notion, first: Group, second: Group, alpha: float) -> float:
+def _bet(rate: Rate, first: Group, second: Group, alpha: float) -> float:
     each = betting.BOX_SHARE * alpha / 4
     # One order is enough for where the two groups lie.
     ranges = []
     for group in (first, second):
-        low, high = (betting.lower(game, each, orders=1) for game in group.games(notion))
+        low, high = (betting.lower(game, each, orders=1) for game in group.games(rate))
         ranges.append((low, 1 - high))
     if any(low > high for low, high in ranges):
         return -1.0
     rest = (1 - betting.BOX_SHARE) * alpha
-    one, two = (group.games(notion) for group in (first, second))
+    one, two = (group.games(rate) for group in (first, second))
     # Both need as many orders.
     count = min(len(one.low.part), len(two.high.part))
     games = [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
@@ -265,26 +267,30 @@ def _error(side: moments.Sample) -> float:
     return float((variance / (side.n - 1)) ** 0.5 / level)
 
 
-def count_shares(notion: Notion, total: Sums, trusted: bool) -> tuple[Share, Share]:
+def count_shares(rate: Rate, total: Sums, trusted: bool) -> tuple[Share, Share]:
     """Return the shares that bound a utility, where every value is 0 or 1.
 
     A rejected person's outcome is known if it is trusted and may be either else; an accepted
-    person's that is not known yet may be either. For opportunity people without a good outcome do
-    not count, so the least share leaves the latter out, and the largest counts them as accepted and
-    good.
+    person's that is not known yet may be either. Who may or may not be counted is, if that makes
+    the share worse.
     """
     n, a, good, pending = (
         float(x) for x in (total.people, total.accepted, total.positive, total.pending)
     )
-    rejected_good = float(total.rejected_positive) if trusted else 0.0
-    hidden = 0.0 if trusted else n - a
-    if notion == "demographic":
-        return Share(a, n), Share(a, n)
-    if notion == "qualification":
-        least = good + rejected_good
-        return Share(least, n), Share(least + pending + hidden, n)
-    if notion == "accuracy":
-        least = good + (n - a - rejected_good if trusted else 0.0)
-        return Share(least, n), Share(least + pending + hidden, n)
-    low = Share(good, good + rejected_good + hidden)
-    return low, Share(good + pending, good + pending + rejected_good)
+    rejected_good = float(total.rejected_positive)
+    accepted_people = {(1,): good, (0,): a - good - pending, (0, 1): pending}
+    rejected = {(0, 1): n - a}
+    if trusted:
+        rejected = {(1,): rejected_good, (0,): n - a - rejected_good}
+    found = []
+    for worse in (min, max):
+        count = people = 0.0
+        for accepted, cases in ((1, accepted_people), (0, rejected)):
+            for labels, number in cases.items():
+                values = [
+                    [sums.value(accepted, accepted * y, y) for sums in rate.sums] for y in labels
+                ]
+                part, whole = worse(values, key=lambda one: one[0] - 0.5 * one[1])
+                count, people = count + number * part, people + number * whole
+        found.append(Share(count, people))
+    return found[0], found[1]

@@ -12,11 +12,12 @@ from sellf.audit.estimators import METHODS, Kind
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
 from sellf.audit.needed import needed
+from sellf.audit.parts import largest_of
 from sellf.audit.result import MOST_PAIRED, Audit, Doubt, GroupFigures, Overlap
 from sellf.audit.scores import BINS, Floats
 from sellf.audit.sensitivity import LARGEST, LEVELS, shift
 from sellf.audit.verdict import Ends, decide, of_pairs
-from sellf.fairness.notions import Notion, spread
+from sellf.fairness.notions import Notion, Rate, define, spread
 
 MOST_PAIRS = 66
 """With more pairs of groups than this, twelve groups', little is gained by judging each."""
@@ -65,15 +66,28 @@ def judge(
         anytime: whether intervals hold however often one looks while the log grows.
         pdim: the pseudo-dimension of the predictors, for the paper's bound.
     """
-    # Acceptance is seen, whatever the propensities are.
-    void = None if notion == "demographic" else evidence.contradiction
+    definition = define(notion)
+    each = delta / len(definition.rates)
+    found = {
+        rate.name: _judge(rate, evidence, omega=omega, delta=each, anytime=anytime, pdim=pdim)
+        for rate in definition.rates
+    }
+    return found[notion] if notion in found else largest_of(notion, found, delta)
+
+
+def _judge(
+    rate: Rate, evidence: Evidence, *, omega: float, delta: float, anytime: bool, pdim: float
+) -> Audit:
+    """Return the audit of one rate."""
+    # What is seen of everybody is seen, whatever the propensities are.
+    void = evidence.contradiction if rate.hides else None
     usable = evidence if void is None else evidence.without_propensities()
     predicted, trusted = usable.predicted, usable.trusted
-    seen = views(notion, usable.sums, predicted=predicted, trusted=trusted)
-    found = intervals(notion, usable, seen.value, delta=delta, anytime=anytime)
+    seen = views(rate, usable.sums, predicted=predicted, trusted=trusted)
+    found = intervals(rate, usable, seen.value, delta=delta, anytime=anytime)
     span, value, ends = found.span, found.value, found.ends
     verdict = decide(span, omega) if void is None else "undetermined"
-    doubts, overturned = _doubts(notion, usable, found, omega) if void is None else ((), None)
+    doubts, overturned = _doubts(rate, usable, found, omega) if void is None else ((), None)
     total = usable.sums.by_group()
     unidentified = np.minimum(seen.high - seen.low, ends.high - ends.low)
     by_group = {
@@ -93,7 +107,7 @@ def judge(
     known = usable.known or usable.estimated
     low = found.differences
     return Audit(
-        notion=notion,
+        notion=rate.name,
         omega=omega,
         delta=delta,
         verdict=verdict,
@@ -104,7 +118,7 @@ def judge(
         by_group=by_group,
         naive=float(spread(seen.naive)),
         imputed=float(spread(seen.imputed)),
-        needed=needed(notion, usable, found, seen, omega=omega, delta=delta)
+        needed=needed(rate, usable, found, seen, omega=omega, delta=delta)
         if verdict == "undetermined" and void is None
         else None,
         method=", ".join(
@@ -117,11 +131,11 @@ def judge(
         sensitivity=doubts,
         overturned_at=overturned,
         certificate=certificate(
-            notion, omega, usable.sums, predicted=predicted, pdim=pdim, delta=delta
+            rate, omega, usable.sums, predicted=predicted, pdim=pdim, delta=delta
         )
         if known and not trusted
         else None,
-        assumptions=tuple(_assumed(notion, usable, anytime)),
+        assumptions=tuple(_assumed(rate, usable, anytime)),
         warnings=(*(() if void is None else (str(void),)), *usable.warnings),
         overlap=_overlap(usable) if known and not trusted else None,
         void=None if void is None else str(void),
@@ -145,31 +159,31 @@ def _by_pair(names: list[Any], found: Judged) -> dict[tuple[Any, Any], Interval]
 
 
 def intervals(
-    notion: Notion, evidence: Evidence, estimate: Floats, *, delta: float, anytime: bool = False
+    rate: Rate, evidence: Evidence, estimate: Floats, *, delta: float, anytime: bool = False
 ) -> Judged:
     """Return every group's interval and bounds on all differences.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         evidence: the log.
         estimate: of each group's utility; NaN where nobody is.
         delta: the chance that any group's interval misses, and that any difference's does.
         anytime: whether rows are bet on in the order of time.
     """
     if anytime:
-        ends, lower = _ever(notion, evidence, delta)
+        ends, lower = _ever(rate, evidence, delta)
         methods: list[Any] = ["betting"] * len(evidence.names)
     else:
         groups = evidence.groups
-        both = [estimators.interval(notion, group, delta / len(groups)) for group in groups]
+        both = [estimators.interval(rate, group, delta / len(groups)) for group in groups]
         ends = Ends(*(np.array(side) for side in zip(*both, strict=True)))
-        lower = _pairs(notion, evidence, delta)
-        methods = [group.kind(notion) for group in groups]
+        lower = _pairs(rate, evidence, delta)
+        methods = [group.kind(rate) for group in groups]
     middle = np.where(np.isnan(estimate), 0.5, estimate)
     return Judged(ends, np.clip(middle, ends.low, ends.high), lower, methods)
 
 
-def _pairs(notion: Notion, evidence: Evidence, delta: float) -> Floats | None:
+def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
     """Return bounds on all differences, None where the groups' own intervals are as good."""
     groups = evidence.groups
     count = len(groups)
@@ -180,7 +194,7 @@ def _pairs(notion: Notion, evidence: Evidence, delta: float) -> Floats | None:
         for j, second in enumerate(groups):
             if i != j:
                 alpha = delta / (count * (count - 1))
-                lower[i, j] = estimators.lower_difference(notion, first, second, alpha)
+                lower[i, j] = estimators.lower_difference(rate, first, second, alpha)
     lower = np.clip(lower, -1.0, 1.0)
     # Ends that crossed happen with probability delta at most; then nothing is claimed.
     crossed = lower > -lower.T
@@ -205,7 +219,7 @@ def _pairs_are_narrower(people: list[int], delta: float) -> bool:
     return bool(together.sum() < (alone * np.add.outer(error, error)).sum())
 
 
-def _ever(notion: Notion, evidence: Evidence, delta: float) -> tuple[Ends, Floats | None]:
+def _ever(rate: Rate, evidence: Evidence, delta: float) -> tuple[Ends, Floats | None]:
     """Return intervals and differences that hold at every row at once."""
     rows = evidence.rows
     if rows is None:
@@ -216,16 +230,16 @@ def _ever(notion: Notion, evidence: Evidence, delta: float) -> tuple[Ends, Float
 
     def line(i: int, alpha: float) -> ever.Line:
         person = rows.person.take(places[i])
-        return ever.line(notion, person, places[i], alpha=alpha, overlap=evidence.overlap)
+        return ever.line(rate, person, places[i], alpha=alpha, overlap=evidence.overlap)
 
-    both = [ever.interval(notion, line(i, part), part) for i, part in enumerate(parts)]
+    both = [ever.interval(line(i, part), part) for i, part in enumerate(parts)]
     ends = Ends(*(np.array(side) for side in zip(*both, strict=True)))
     if len(places) > 2:
         return ends, None
     alpha = ever.pair_share(0, 1) * delta / 2
     box = ever.BOX_SHARE * alpha
     lines = [line(i, alpha) for i in (0, 1)]
-    ranges = [ever.interval(notion, each, box) for each in lines]
+    ranges = [ever.interval(each, box) for each in lines]
     lower = np.zeros((2, 2))
     for i, j in ((0, 1), (1, 0)):
         how = (ranges[i], ranges[j], (1 - 2 * ever.BOX_SHARE) * alpha)
@@ -235,15 +249,15 @@ def _ever(notion: Notion, evidence: Evidence, delta: float) -> tuple[Ends, Float
 
 
 def _doubts(
-    notion: Notion, evidence: Evidence, found: Judged, omega: float
+    rate: Rate, evidence: Evidence, found: Judged, omega: float
 ) -> tuple[tuple[Doubt, ...], float | None]:
     """Return the disparity's range for some L, and the smallest L that overturns the verdict."""
     weak = evidence.sums.weak.sum() == evidence.sums.people.sum()
-    if notion == "demographic" or evidence.trusted or weak:
+    if not rate.hides or evidence.trusted or weak:
         return (), None
 
     def at(level: float) -> Doubt:
-        move = shift(notion, evidence.sums, level)
+        move = shift(rate, evidence.sums, level)
         moved = found.differences - move.down[:, None] - move.up[None, :]
         span = of_pairs(np.clip(moved, -1.0, 1.0), found.value)
         return Doubt(level, span.low, span.high, decide(span, omega))
@@ -278,13 +292,13 @@ def _overlap(evidence: Evidence) -> Overlap:
     )
 
 
-def _assumed(notion: Notion, evidence: Evidence, anytime: bool) -> list[str]:
+def _assumed(rate: Rate, evidence: Evidence, anytime: bool) -> list[str]:
     several = any(person is not None and person.unit is not None for person in evidence.people)
     unit = "people, with all their rows," if several else "rows"
     lines = [f"{unit} are independent draws from the population that is judged"]
     if anytime:
         lines.append("which stays the same while the log grows: then one may look at any time")
-    if notion == "demographic":
+    if not rate.hides:
         return lines
     if evidence.trusted:
         return [*lines, "the outcomes of the rejected are what really happened to them"]

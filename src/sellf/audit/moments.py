@@ -40,9 +40,8 @@ class Sample(NamedTuple):
     n: float
     raw: NDArray[np.float64]
     """raw[i, j] is the mean of part^i whole^j."""
-    reach: tuple[float, float]
-    """The least and the largest value of `whole`, or of `part` if that is a mean; fixed before
-    these rows were seen."""
+    extremes: Sequence[tuple[float, float]]
+    """`part` and `whole` of the people furthest out, fixed before these rows were seen."""
     mean: bool
     """Whether `whole` is 1."""
     pilot: NDArray[np.float64] | None = None
@@ -80,13 +79,18 @@ class Sample(NamedTuple):
     def largest(self, u: float) -> float:
         """Return the most that part - u whole can differ from its mean if u is the utility.
 
-        A ratio's mean is 0. Where `part` is 1, `whole` is 1 or more, so part - u whole is within 1
-        or u times the reach. An outcome that is not known yet adds 1 to both in the upper bound.
+        The mean of a ratio's values is then 0, that of a mean's between 0 and 1. An outcome that is
+        not known yet has values on the line between the worse ones at u = 0 and at u = 1.
         """
         if self.mean:
-            return max(self.reach[1], 1 - self.reach[0], 1.0)
-        far = max(self.reach[1], -self.reach[0], 1.0)
-        return 1 + u * (far - 1) if self.pending else max(1.0, u * far)
+            return max(1.0, *(max(part, 1 - part) for part, _ in self.extremes))
+        found = max(1.0, *(abs(part - u * whole) for part, whole in self.extremes))
+        if not self.pending:
+            return found
+        at_zero, at_one = (
+            max(abs(part - end * whole) for part, whole in self.extremes) for end in (0, 1)
+        )
+        return max(found, (1 - u) * at_zero + u * at_one)
 
 
 def _between(values: Floats | None, u: float) -> float:
@@ -267,7 +271,8 @@ def _box(side: Sample, alpha: float) -> _Box:
     denominator = np.ones((5, 5))
     denominator[1:, :] = side.raw[0, 1:, None]
     whole = sum(side.norms) + 1
-    alone = side._replace(raw=denominator, mean=True, norms=(whole, whole))
+    ends = [(far, 1.0) for _, far in side.extremes]
+    alone = side._replace(raw=denominator, extremes=ends, mean=True, norms=(whole, whole))
     q = _radius([alone.term(0.0, 1 / side.n)], alpha) + side.shift
     mean = float(side.raw[0, 1])
     return _Box(low, high, q / (mean - q) if mean > 2 * q else 1.0)

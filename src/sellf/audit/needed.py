@@ -17,7 +17,7 @@ from sellf.audit.result import Needed
 from sellf.audit.scores import Floats
 from sellf.audit.sums import sample
 from sellf.audit.verdict import say
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Counts, Rate
 
 if TYPE_CHECKING:
     from sellf.audit.judge import Judged
@@ -53,7 +53,7 @@ class Pair(NamedTuple):
 
 
 def needed(
-    notion: Notion,
+    rate: Rate,
     evidence: Evidence,
     found: "Judged",
     seen: Views,
@@ -64,14 +64,14 @@ def needed(
     """Return what would settle an undetermined verdict.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         evidence: the log.
         found: its intervals.
         seen: what the log identifies.
         omega: the tolerated disparity.
         delta: the chance to miss.
     """
-    pair = _deciding(notion, evidence, found, seen, omega)
+    pair = _deciding(rate, evidence, found, seen, omega)
     count = len(evidence.names)
     alpha = delta / (count * (count - 1))
     hidden = pair.high - pair.low
@@ -97,14 +97,12 @@ def needed(
         f"without the rows of this log. About {_listed(labels)} of them would show an outcome. "
         f"About {POWER:.0%} of such logs will then be settled."
     )
-    if notion == "demographic":
+    if not rate.needs_label:
         sentence = sentence.replace(f"About {_listed(labels)} of them would show an outcome. ", "")
     return Needed(people, labels, None, POWER, sentence[0].upper() + sentence[1:])
 
 
-def _deciding(
-    notion: Notion, evidence: Evidence, found: "Judged", seen: Views, omega: float
-) -> Pair:
+def _deciding(rate: Rate, evidence: Evidence, found: "Judged", seen: Views, omega: float) -> Pair:
     """Return the two groups on which the verdict hangs."""
     value = found.value
     if np.ptp(value) <= omega:  # it might be fair: the pair that may be furthest apart
@@ -117,14 +115,14 @@ def _deciding(
     total = evidence.sums.by_group()
     variance, slope = [], []
     for place in places:
-        one = _variance(notion, evidence, int(place))
+        one = _variance(rate, evidence, int(place))
         variance.append(one)
-        slope.append(_slope(notion, total, int(place), float(value[place])))
+        slope.append(_slope(rate, total, int(place), float(value[place])))
     low = float(seen.low[first] - seen.high[second])
     high = float(seen.high[first] - seen.low[second])
     names = (evidence.names[int(first)], evidence.names[int(second)])
-    hidden = 0 * total.people if notion == "demographic" else total.weak - total.weak_accepted
-    if evidence.trusted:
+    hidden = total.weak - total.weak_accepted
+    if evidence.trusted or not rate.hides:
         hidden = 0 * total.people
     return Pair(
         names,
@@ -138,14 +136,14 @@ def _deciding(
     )
 
 
-def _variance(notion: Notion, evidence: Evidence, place: int) -> float:
+def _variance(rate: Rate, evidence: Evidence, place: int) -> float:
     """Return the variance of one person's part of the utility, but for what is not identified."""
     group = evidence.groups[place]
-    if group.kind(notion) == "exact":
-        share = group.shares(notion)[0]
+    if group.kind(rate) == "exact":
+        share = group.shares(rate)[0]
         p = min(max(share.value, 0.5 / max(share.people, 1)), 1 - 0.5 / max(share.people, 1))
         return p * (1 - p) * float(group.total.people) / max(share.people, 1.0)
-    low, high = sample(notion, group.total, evidence.overlap, evidence.predicted)
+    low, high = sample(rate, group.total, evidence.overlap, evidence.predicted)
     worst = 0.0
     for side in (low, high):
         level = 1.0 if side.mean else max(float(side.raw[0, 1]), 1e-3)
@@ -153,12 +151,17 @@ def _variance(notion: Notion, evidence: Evidence, place: int) -> float:
     return max(worst, 1e-4)
 
 
-def _slope(notion: Notion, total: Any, place: int, value: float) -> float:
-    if notion != "opportunity":
-        return 1.0
-    n = float(total.people[place])
-    positive = max(float(total.positive[place]) / n, 1 / n)
-    return min(max(value, 0.01), 1.0) ** 2 / positive
+def _slope(rate: Rate, total: Any, place: int, value: float) -> float:
+    """Return how far the utility u moves with a label of somebody rejected, u = part / whole."""
+    u = min(max(value, 0.01), 1.0)
+    steep = abs(rate.of.rejected_positive - u * rate.among.rejected_positive)
+    if rate.is_mean:
+        return float(steep)
+    people, accepted, positive = (
+        float(x[place]) for x in (total.people, total.accepted, total.positive)
+    )
+    part = float(rate.of.total(Counts(people, accepted, positive, 0.0))) / people
+    return float(steep) * u / max(part, 1 / people)
 
 
 def _times(pair: Pair, variance: Floats, omega: float, alpha: float, reach: float) -> float:

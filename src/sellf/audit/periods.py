@@ -17,9 +17,9 @@ from sellf.audit.names import USUAL_DATES, short
 from sellf.audit.result import Period
 from sellf.audit.rows import Rows, Values, is_missing
 from sellf.audit.sums import Sums
-from sellf.audit.verdict import decide, say
+from sellf.audit.verdict import decide, largest, say
 from sellf.errors import InputError
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Definition, Notion, define
 
 EVERY = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
 PERIODS = tuple(EVERY)
@@ -123,13 +123,15 @@ def by_period(
     of everything so far. The latter are about the people of all periods together; where periods
     differ, that is no population anybody asked about, and nothing is said of it.
     """
+    definition = define(notion)
     parts = list(_parts(evidence, source, by))
-    change = drift(notion, evidence.names, [own.sums for _, own, _ in parts], [p[0] for p in parts])
+    sums, periods = [own.sums for _, own, _ in parts], [name for name, _, _ in parts]
+    change = drift(definition, evidence.names, sums, periods)
     result = []
     for k, (name, own, past) in enumerate(parts):
         chance = delta / ((k + 1) * (k + 2))
-        span = _span(notion, own, chance)
-        so_far = None if change is not None else _span(notion, past, chance)
+        span = _span(definition, own, chance)
+        so_far = None if change is not None else _span(definition, past, chance)
         result.append(
             Period(
                 name,
@@ -137,7 +139,7 @@ def by_period(
                 span.value,
                 span.low,
                 span.high,
-                decide(span, omega) if own.contradiction is None else "undetermined",
+                decide(span, omega) if _usable(definition, own) is own else "undetermined",
                 float("nan") if so_far is None else so_far.low,
                 float("nan") if so_far is None else so_far.high,
                 None if so_far is None else decide(so_far, omega),
@@ -146,7 +148,9 @@ def by_period(
     return tuple(result), change
 
 
-def drift(notion: Notion, names: list[Any], sums: list[Sums], periods: list[str]) -> str | None:
+def drift(
+    definition: Definition, names: list[Any], sums: list[Sums], periods: list[str]
+) -> str | None:
     """Return what changed over the periods, None if nothing did as far as one can tell.
 
     Pearson's test of equal shares, of acceptance and of good outcomes among the accepted, in every
@@ -160,7 +164,7 @@ def drift(notion: Notion, names: list[Any], sums: list[Sums], periods: list[str]
         good = np.array([float(total.positive[i]) for total in totals])
         known = accepted - np.array([float(total.pending[i]) for total in totals])
         tests.append((_same_share(accepted, people), name, "acceptance", accepted, people))
-        if notion != "demographic":
+        if definition.needs_label:
             tests.append(
                 (_same_share(good, known), name, "good outcomes of the accepted", good, known)
             )
@@ -214,8 +218,17 @@ def _parts(evidence: Evidence, source: Any, by: str) -> Iterator[tuple[str, Evid
         start = end
 
 
-def _span(notion: Notion, evidence: Evidence, delta: float) -> Interval:
-    if notion != "demographic" and evidence.contradiction is not None:
-        evidence = evidence.without_propensities()
-    seen = views(notion, evidence.sums, predicted=evidence.predicted, trusted=evidence.trusted)
-    return intervals(notion, evidence, seen.value, delta=delta).span
+def _span(definition: Definition, evidence: Evidence, delta: float) -> Interval:
+    usable = _usable(definition, evidence)
+    found = []
+    for rate in definition.rates:
+        seen = views(rate, usable.sums, predicted=usable.predicted, trusted=usable.trusted)
+        found.append(intervals(rate, usable, seen.value, delta=delta / len(definition.rates)).span)
+    return largest(found)
+
+
+def _usable(definition: Definition, evidence: Evidence) -> Evidence:
+    """Return the evidence, without propensities that it contradicts."""
+    # What is seen of everybody is seen, whatever the propensities are.
+    void = definition.hides and evidence.contradiction is not None
+    return evidence.without_propensities() if void else evidence

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit.moments import CANDIDATES, Sample, central, means
-from sellf.audit.scores import BINS, Floats, Person, Side, by_unit, scores, sides
-from sellf.fairness.notions import Notion
+from sellf.audit.scores import BINS, Floats, Person, Side, by_unit, extremes, scores, sides
+from sellf.fairness.notions import Rate
 
 PILOT = 50
 """At least so many people are looked at,"""
@@ -39,67 +39,53 @@ class Prepared(NamedTuple):
     reach: float
     overlap: float
 
-    def samples(self, notion: Notion) -> tuple[Sample, Sample]:
-        """Return what bounds a notion's utility from below and from above."""
-        rest = self._sides(notion, self.rest)
+    def samples(self, rate: Rate) -> tuple[Sample, Sample]:
+        """Return what bounds a rate from below and from above."""
+        rest = self._sides(rate, self.rest)
         units = float(self.rest.units)
         found = [
             Sample(
                 units,
                 means(side),
-                reach,
-                side.whole is None,
+                extremes(rate, self.reach),
+                rate.is_mean,
                 guess,
                 cubes,
                 seen_cubes(side) if units <= CUBES_ROWS else None,
                 pending=self.rest.pending is not None,
             )
-            for side, guess, reach, cubes in zip(
-                rest, self._guess(notion), self._reaches(notion), self._cubes(notion), strict=True
-            )
+            for side, guess, cubes in zip(rest, self._guess(rate), self._cubes(rate), strict=True)
         ]
         return found[0], found[1]
 
-    def _reaches(self, notion: Notion) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return the least and the largest value of each side, as its scores were cut."""
-        k = self.reach
-        if not k or notion == "demographic":
-            return (0.0, 1.0), (0.0, 1.0)
-        if notion == "accuracy":
-            both = (1 - k, max(1.0, k))
-        else:
-            # A ratio's numerator is 1 where its denominator is 1 or more.
-            both = (-k, 1 + k) if notion == "qualification" else (-k, max(k, 1.0))
-        return both, both
-
-    def _cases(self, notion: Notion, person: Person) -> list[tuple[Side, Side]]:
+    def _cases(self, rate: Rate, person: Person) -> list[tuple[Side, Side]]:
         """Return the values that rows would have if rejected, accepted and good, or bad."""
         none, one = np.zeros(len(person.accepted)), np.ones(len(person.accepted))
         return [
-            self._sides(notion, person._replace(accepted=a, positive=y, pending=None))
+            self._sides(rate, person._replace(accepted=a, positive=y, pending=None))
             for a, y in ((none, none), (one, one), (one, none))
         ]
 
-    def _guess(self, notion: Notion) -> list[NDArray[np.float64]]:
+    def _guess(self, rate: Rate) -> list[NDArray[np.float64]]:
         """Return the means to fit stakes to: partly as seen in the pilot, partly as predicted.
 
         What is seen of few people is noisy where chances are small; what is predicted is not.
         """
         few = self.pilot
-        seen = [means(side) for side in self._sides(notion, few)]
+        seen = [means(side) for side in self._sides(rate, few)]
         if few.unit is not None or few.propensity is None or not self.reach:
             return seen
         trust = len(few.propensity) / (len(few.propensity) + PRIOR)
-        both = zip(seen, self._predicted(notion), strict=True)
+        both = zip(seen, self._predicted(rate), strict=True)
         return [trust * one + (1 - trust) * two for one, two in both]
 
-    def _predicted(self, notion: Notion) -> list[NDArray[np.float64]]:
+    def _predicted(self, rate: Rate) -> list[NDArray[np.float64]]:
         """Return the means that the pilot's people would have if predictions were right."""
         few = self.pilot
         if few.propensity is None:
             raise ValueError("what scores will be is predicted from propensities")
         p, f = few.propensity, predictions(few, self.by_bin)
-        cases = self._cases(notion, few)
+        cases = self._cases(rate, few)
         weights = np.concatenate([1 - p, p * f, p * (1 - f)])
         found = []
         for k in (0, 1):
@@ -118,20 +104,20 @@ class Prepared(NamedTuple):
         alone = few.unit is None and few.pending is None
         return bool(self.reach) and few.propensity is not None and alone
 
-    def fitted(self, notion: Notion) -> "Prepared":
-        """Return the same with the reach that promises the narrowest interval for a notion."""
-        if not self.predictable or notion == "demographic":
+    def fitted(self, rate: Rate) -> "Prepared":
+        """Return the same with the reach that promises the narrowest interval for a rate."""
+        if not self.predictable or not rate.hides:
             return self
         tried = [self._replace(reach=max(LEAST, share * self.reach)) for share in REACHES]
-        return min(tried, key=lambda prepared: prepared.width(notion))
+        return min(tried, key=lambda prepared: prepared.width(rate))
 
-    def width(self, notion: Notion) -> float:
+    def width(self, rate: Rate) -> float:
         """Return about how wide the interval of a difference of two such groups will be.
 
         A normal interval, what a large reach adds, and what cutting scores there costs.
         """
-        low, high, level = self._outlook(notion)
-        people, far = self.rest.units, max(self._reaches(notion)[0][1], 1.0)
+        low, high, level = self._outlook(rate)
+        people, far = self.rest.units, max(_far(rate, self.reach), 1.0)
         spread = max(central(raw, _value(raw))[0] for raw in (low, high)) ** 0.5 / level
         far = far / level * (_value(low) if low[0, 1] != 1 else 1.0)
         normal = 5.5 * spread / people**0.5
@@ -139,24 +125,24 @@ class Prepared(NamedTuple):
         wider = 1 + 2.5 * ratio + 6 * max(ratio - 0.15, 0.0)
         return normal * wider + 2 * (_value(high) - _value(low))
 
-    def normal_width(self, notion: Notion) -> float:
+    def normal_width(self, rate: Rate) -> float:
         """Return about how wide a normal interval of that difference would be, nothing cut."""
-        low, high, level = self._outlook(notion)
+        low, high, level = self._outlook(rate)
         spread = max(central(raw, _value(raw))[0] for raw in (low, high)) ** 0.5 / level
         return 5.5 * spread / self.rest.units**0.5
 
-    def _outlook(self, notion: Notion) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        low, high = self._predicted(notion)
+    def _outlook(self, rate: Rate) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        low, high = self._predicted(rate)
         return low, high, max(float(low[0, 1]), 0.01)
 
-    def _cubes(self, notion: Notion) -> list[Floats | None]:
+    def _cubes(self, rate: Rate) -> list[Floats | None]:
         """Return what bounds E|part - u whole|^3 given the features, on average, for all u."""
         rest = self.rest
         if rest.unit is not None or rest.propensity is None or rest.pending is not None:
             return [None, None]
         if not self.reach or len(rest.accepted) > CUBES_ROWS:
             return [None, None]
-        cases = self._cases(notion, rest)
+        cases = self._cases(rate, rest)
         p, strong = rest.propensity, rest.propensity >= self.overlap
         found = []
         for k in (0, 1):
@@ -171,10 +157,10 @@ class Prepared(NamedTuple):
             found.append(np.array(rows))
         return found
 
-    def _sides(self, notion: Notion, person: Person) -> tuple[Side, Side]:
+    def _sides(self, rate: Rate, person: Person) -> tuple[Side, Side]:
         k = self.reach
         guess = predictions(person, self.by_bin)
-        found = sides(notion, person, scores(person, self.overlap, guess, k, k, clip=True))
+        found = sides(rate, person, scores(person, self.overlap, guess, k, k, clip=True))
         return by_unit(found.low, person.unit), by_unit(found.high, person.unit)
 
 
@@ -210,6 +196,12 @@ def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepare
     p = np.where(few.propensity >= overlap, few.propensity, 1.0)  # pyright: ignore
     largest = ROOM * float((np.maximum(guess, 1 - guess) * (1 - p) / p).max(initial=0.0))
     return Prepared(few, rest, by_bin, max(LEAST, largest), overlap)
+
+
+def _far(rate: Rate, reach: float) -> float:
+    """Return how far out a person's part of a mean can be, or of a ratio that is 1."""
+    ends = extremes(rate, reach)
+    return max(part if rate.is_mean else abs(part - whole) for part, whole in ends)
 
 
 def _value(raw: NDArray[np.float64]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from sellf.audit.interval import Interval
 from sellf.audit.verdict import Verdict, say
 from sellf.fairness.bounds import Certificate
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Notion, Rate, define
 from sellf.fairness.tables import Table
 
 MOST_PAIRED = 50
@@ -168,6 +168,9 @@ class Audit(Table):
     """Second minus first of every two groups, if differences were judged together."""
     waiting: Waiting | None = None
     """Whose outcome is not known yet; None if there is nobody, or if no outcomes are needed."""
+    parts: dict[str, "Audit"] = field(default_factory=dict)
+    """Of a notion that asks several rates to be equal, the audit of each; figures by group are
+    those of the rate whose disparity is largest."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
@@ -182,6 +185,14 @@ class Audit(Table):
             for i, (a, x) in enumerate(items)
             for b, y in items[i + 1 :]
         }
+
+    @property
+    def rate(self) -> Rate:
+        """What figures by group are of: the notion's rate, or the one that differs most."""
+        if not self.parts:
+            return define(self.notion).alone
+        largest = max(self.parts.values(), key=lambda part: part.difference.value)
+        return largest.rate
 
     def _title(self) -> str:
         low, value, high = self.difference
@@ -277,6 +288,7 @@ class Audit(Table):
             "warnings": list(self.warnings),
             "void": self.void,
             "drift": self.drift,
+            "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "periods": [_plain(period) for period in self.periods],
             "truth": None
             if self.truth is None

@@ -9,10 +9,9 @@ import numpy as np
 
 from sellf.audit.columns import Columns, name_of, names_of
 from sellf.audit.result import Audit, Audits, Origin
-from sellf.audit.verdict import AUDITED
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import NOTIONS, Notion, define
 
 if TYPE_CHECKING:
     from sellf.audit.aipw import Model
@@ -59,7 +58,9 @@ def audit(
         score: a prediction of the outcome, the chance that it is good, fitted on other people.
         features: what propensities are estimated from where they are not known.
         notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)) or
-            "demographic" (P(A = 1)).
+            "demographic" (P(A = 1)), "predictive-parity" (P(Y = 1 | A = 1)),
+            "false-positive-rate" (P(A = 1 | Y = 0)) or "equalized-odds" (the larger of the
+            disparities in opportunity and in the false-positive rate).
         omega: the disparity that is tolerated.
         delta: the chance with which the interval may miss: 0.05 for 95 % confidence.
         overlap: below this propensity nothing is concluded from the accepted about the rejected.
@@ -75,19 +76,19 @@ def audit(
         person: the column that names the person behind each row, for people with several rows.
         decided_on: the column with the date of each decision.
         matures_after: how long an outcome takes to be known: "365d", "52w", "12mo" or "1y". Later
-            decisions do not count, except for "demographic".
+            decisions do not count, except where no outcome is needed: for "demographic".
         as_of: the day on which outcomes were looked up; None: the day of the last decision.
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
         drop_missing: no longer available; raises an error that says what to do instead.
     """
     options = {name: value for name, value in locals().items() if name != "notion"}
-    one_of("notion", notion, AUDITED)
+    define(notion)
     return _audits([notion], **options)[notion]
 
 
 def audit_all(log: Any, **options: Any) -> Audits:
-    """Audit all four notions at once; takes what `audit` takes, except `notion`.
+    """Audit all notions at once; takes what `audit` takes, except `notion`.
 
     Every notion's interval holds with probability 1 - delta by itself.
     """
@@ -103,7 +104,7 @@ def audit_all(log: Any, **options: Any) -> Audits:
         if name not in options:
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
-    notions: list[Notion] = list(AUDITED) if labelled else ["demographic"]
+    notions = [name for name in NOTIONS if labelled or not define(name).needs_label]
     return Audits(_audits(notions, log=log, **{**defaults, **options}))
 
 
@@ -119,7 +120,8 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     how = _how(options)
     columns = _columns(options)
     _check(notions, columns, how)
-    if notions == ["demographic"]:  # every decision is known, whatever became of it
+    labelled = [notion for notion in notions if define(notion).needs_label]
+    if not labelled:  # every decision is known, whatever became of it
         columns = replace(columns, outcome=None, trust_rejected_outcomes=False)
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
@@ -129,13 +131,13 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     if maturity is None:
         return _judged(notions, source, columns, how, origin)
     result: dict[Notion, Audit] = {}
-    labelled: list[Notion] = [notion for notion in notions if notion != "demographic"]
     if labelled:
         people = source.people_by_group()
         part = matured(source, columns, cutoff)
         result = _judged(labelled, part, columns, how, origin, (maturity, cutoff, people))
-    if labelled != notions:  # every decision is known: demographic parity leaves nobody out
-        result |= _judged(["demographic"], source, columns, how, origin)
+    others = [notion for notion in notions if notion not in labelled]
+    if others:  # every decision is known: nobody is left out
+        result |= _judged(others, source, columns, how, origin)
     return {notion: result[notion] for notion in notions}
 
 
@@ -186,7 +188,7 @@ def _judged(
             periods, drift = by_period(notion, evidence, source, how.by, **limits)
             warned_of = (*found.warnings, *(() if drift is None else (drift,)))
             found = replace(found, periods=periods, drift=drift, warnings=warned_of)
-        labelled = notion != "demographic"
+        labelled = define(notion).needs_label
         result[notion] = replace(
             found,
             origin=origin,
@@ -229,10 +231,12 @@ def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
     """Refuse options that do not go together."""
     from sellf.audit.periods import PERIODS
 
-    if columns.outcome is None and notions != ["demographic"]:
+    labelled = next((notion for notion in notions if define(notion).needs_label), None)
+    if columns.outcome is None and labelled is not None:
+        others = " and ".join(repr(name) for name in NOTIONS if not define(name).needs_label)
         raise InputError(
-            f"outcome is missing: {notions[0]} needs the outcome of the accepted; only "
-            "'demographic' needs none."
+            f"outcome is missing: {labelled} needs the outcome of the accepted; only {others} "
+            "needs none."
         )
     by = how.by
     if by is not None and columns.time is None:

@@ -17,11 +17,11 @@ from sellf.audit.result import (
     Period,
     Waiting,
 )
-from sellf.audit.verdict import AUDITED, decide, say
+from sellf.audit.verdict import decide, largest, say
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.checks import one_of
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Notion, define
 
 VERDICTS = ("fair", "unfair", "undetermined")
 
@@ -61,7 +61,7 @@ _ADVICE = "Write one with `sellf audit ... --json > audit.json`."
 
 
 def _audit(saved: dict[str, Any]) -> Audit:
-    one_of("notion", saved["notion"], AUDITED)
+    definition = define(saved["notion"])
     names = [_name(row["group"]) for row in saved["by_group"]]
     by_say = {say(name): name for name in names}
     if len(by_say) < max(2, len(names)):
@@ -72,6 +72,12 @@ def _audit(saved: dict[str, Any]) -> Audit:
         _same_verdict("the verdict", saved["verdict"], difference, omega)
     elif saved["verdict"] != "undetermined":
         raise EditedError(f"the verdict says {saved['verdict']!r}, though there can be none.")
+    parts = {name: _audit(part) for name, part in saved.get("parts", {}).items()}
+    several = [rate.name for rate in definition.rates if rate.name != saved["notion"]]
+    if list(parts) != several or [part.notion for part in parts.values()] != several:
+        raise ValueError(f"parts are not those of {saved['notion']}")
+    if parts and largest([part.difference for part in parts.values()]) != difference:
+        raise EditedError("the disparity is not the largest of its parts.")
     two = len(names) == 2 and len(saved["pairs"]) == 1
     overturned = float("inf") if _flag(saved["never_overturned"]) else saved["overturned_at"]
     return Audit(
@@ -103,6 +109,7 @@ def _audit(saved: dict[str, Any]) -> Audit:
         differences=None if two or not saved["pairs"] else _pairs(saved["pairs"]),
         origin=None if saved["origin"] is None else _origin(saved["origin"]),
         waiting=_waiting(saved.get("waiting"), by_say),
+        parts=parts,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Rate
 
 Floats = NDArray[np.float64]
 BINS = 10
@@ -131,31 +131,53 @@ def scores(
     return Scores(low0, from_below(good), high0, from_above(good))
 
 
-def sides(notion: Notion, person: Person, found: Scores) -> Sides:
+def sides(rate: Rate, person: Person, found: Scores) -> Sides:
     """Return the values that bound a group's utility.
 
-    An outcome that is not known yet takes the worse of its two values. For a ratio t that depends
-    on t: y (1 - t / p) for a person accepted with chance p. Its least value over y is at least
-    -t (1 / p - 1) and its largest at most 1 - t, for every t in [0, 1].
+    For every candidate t in [0, 1] the mean of part - t whole bounds that of the true values from
+    below, or from above. An outcome that is not known yet takes the worse of its two values. Which
+    is worse may depend on t; then the straight line through the worse ones at t = 0 and at t = 1
+    counts, which is worse still in between.
     """
-    pending, positive = person.pending, person.positive
-    if notion == "demographic":
-        return Sides(Side(person.accepted, None), Side(person.accepted, None))
-    if notion == "qualification":
-        return Sides(Side(found.low0, None), Side(found.high1, None))
-    if notion == "accuracy":
-        seen = 2 * positive + 1 - person.accepted
-        low, high = seen - found.high0, seen - found.low0
-        if pending is not None:
-            low = np.where(pending > 0, np.minimum(-found.high0, 2 - found.high1), low)
-            high = np.where(pending > 0, np.maximum(-found.low0, 2 - found.low1), high)
-        return Sides(Side(low, None), Side(high, None))
-    if pending is None:
-        return Sides(Side(positive, found.high0), Side(positive, found.low0))
+    below, above = (found.low0, found.low1), (found.high0, found.high1)
     return Sides(
-        Side(positive, np.where(pending > 0, found.high1 - 1, found.high0)),
-        Side(positive + pending, np.where(pending > 0, found.low0 + 1, found.low0)),
+        _side(rate, person, below if rate.rises else above, np.minimum),
+        _side(rate, person, above if rate.rises else below, np.maximum),
     )
+
+
+def _side(rate: Rate, person: Person, score: tuple[Floats, Floats], worse: Any) -> Side:
+    accepted, positive, pending = person.accepted, person.positive, person.pending
+    part = rate.of.value(accepted, positive, score[0])
+    whole = None if rate.is_mean else rate.among.value(accepted, positive, score[0])
+    if pending is None:
+        return Side(part, whole)
+    positive = positive + pending
+    other = rate.of.value(accepted, positive, score[1])
+    worst = worse(part, other)
+    if whole is None:
+        return Side(worst, None)
+    at_one = worse(part - whole, other - rate.among.value(accepted, positive, score[1]))
+    return Side(worst, np.where(pending > 0, worst - at_one, whole))
+
+
+def extremes(rate: Rate, k: Floats | float) -> list[tuple[Any, Any]]:
+    """Return part and whole of the people furthest out, of scores cut to between -k and 1 + k.
+
+    Everybody else's, for each candidate, are between theirs: values are linear in the score.
+    """
+    return [
+        (rate.of.value(a, ay, score), rate.among.value(a, ay, score))
+        for a, ay, score in (*furthest(k, up=True), *furthest(k, up=False))
+    ]
+
+
+def furthest(k: Floats | float, *, up: bool) -> list[tuple[int, int, Any]]:
+    """Return A, A Y and the largest (or smallest) score: rejected, accepted and good, and bad.
+
+    A good outcome's score is 1 at least and 1 + k at most, a bad one's between -k and 0.
+    """
+    return [(0, 0, 1), (1, 1, 1 + k), (1, 0, 0)] if up else [(0, 0, 0), (1, 1, 1), (1, 0, -k)]
 
 
 def by_unit(side: Side, unit: NDArray[np.intp] | None) -> Side:

@@ -12,7 +12,7 @@ import numpy as np
 from sellf.audit.scores import Floats
 from sellf.audit.sums import Sums
 from sellf.fairness.arrays import divide
-from sellf.fairness.notions import Counts, Notion, utility
+from sellf.fairness.notions import Counts, Rate
 
 LEVELS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """The values of L that are reported."""
@@ -39,7 +39,7 @@ def rejected_share(m: Floats, level: float) -> tuple[Floats, Floats]:
     return low, high
 
 
-def shift(notion: Notion, sums: Sums, level: float) -> Shift:
+def shift(rate: Rate, sums: Sums, level: float) -> Shift:
     """Return by how much utilities can differ from those without hidden confounding.
 
     Alike are people of one group and stratum. Where overlap fails m is not known, and what the
@@ -55,7 +55,7 @@ def shift(notion: Notion, sums: Sums, level: float) -> Shift:
     def measure(share: Floats) -> Floats:
         hidden = np.where(usable, share * rejected, 0.0).sum(axis=-1)
         counts = Counts(total.people, total.accepted, total.positive, hidden)
-        result = utility(notion, counts)
+        result = rate.utility(counts)
         return np.where(np.isnan(result), 0.0, result)
 
     centre, ends = measure(m), (measure(low), measure(high))

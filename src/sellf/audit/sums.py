@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sellf.audit.capital import mean_bound
 from sellf.audit.moments import Sample
-from sellf.audit.scores import BINS, Floats, Person
-from sellf.fairness.notions import Notion
+from sellf.audit.scores import BINS, Floats, Person, extremes
+from sellf.fairness.notions import Counts, Rate
 
 STRATA = (BINS + 1) * (BINS + 1)
 """Bins of the propensity and of the prediction, the last of each for logs that have none."""
@@ -180,11 +180,12 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
     return Sums(people=people, **sums)
 
 
+CONSTANT = np.array([1.0, 0.0, 0.0, 0.0])
 SURE = 1e-6
 """The chance to miss of the bounds below, which are about figures that very many rows agree on."""
 
 
-def sample(notion: Notion, total: Sums, overlap: float, predicted: bool) -> tuple[Sample, Sample]:
+def sample(rate: Rate, total: Sums, overlap: float, predicted: bool) -> tuple[Sample, Sample]:
     """Return what bounds a utility from both sides, for a group of which only sums are known.
 
     Without a score everyone is predicted the share of good outcomes among the group's accepted.
@@ -192,7 +193,7 @@ def sample(notion: Notion, total: Sums, overlap: float, predicted: bool) -> tupl
     times the mean of 1 - A / p; both are bounded.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         total: the sums of the group, over all strata.
         overlap: the smallest propensity that is weighted by.
         predicted: whether the log has predictions.
@@ -214,68 +215,98 @@ def sample(notion: Notion, total: Sums, overlap: float, predicted: bool) -> tupl
     waiting = weight + (2 * square * log / n) ** 0.5 + most * log / n if weight else 0.0
     share = float(total.pending) / n
     waiting_share = share + (log / (2 * n)) ** 0.5 if share else 0.0
-    lower, upper = score_moments(total, constant)
-    made = []
-    for side, move, x in zip(
-        _pair(notion, lower, upper),
-        _moves(notion, waiting, waiting_share),
-        (lower, upper),
-        strict=True,
-    ):
-        mean = notion != "opportunity"
-        norms = _norms(notion, x, scored, missed)
-        made.append(Sample(n, side, (-most, most), mean, norms=norms, shift=shift + move))
+    ends = score_moments(total, constant)
+    ends = ends if rate.rises else ends[::-1]
+    moves = _moves(rate, waiting, waiting_share)
+    made = [
+        Sample(
+            n,
+            _raw(rate, x),
+            extremes(rate, most),
+            rate.is_mean,
+            norms=_norms(rate, x, scored, missed),
+            shift=shift + move,
+        )
+        for x, move in zip(ends, moves, strict=True)
+    ]
     return made[0], made[1]
 
 
-def _norms(notion: Notion, x: "Scored", scored: float, missed: float) -> tuple[float, float]:
+def _raw(rate: Rate, x: "Scored") -> Floats:
+    """Return the means of part^i whole^j for i + j <= 2; those of higher powers are not known."""
+    # Of the products of 1, A, A Y and the score.
+    products = np.array(
+        [
+            [x.n, x.accepted, x.positive, x.total],
+            [x.accepted, x.accepted, x.positive, x.with_accepted],
+            [x.positive, x.positive, x.positive, x.with_positive],
+            [x.total, x.with_accepted, x.with_positive, x.square],
+        ]
+    )
+    part, whole = (np.array(_weights(sums)) for sums in rate.sums)
+    raw = np.ones((5, 5))
+    for i, j, one, two in (
+        (1, 0, part, CONSTANT), (2, 0, part, part), (1, 1, part, whole),
+        (0, 1, whole, CONSTANT), (0, 2, whole, whole),
+    ):  # fmt: skip
+        raw[i, j] = one @ products @ two / x.n
+    return raw
+
+
+def _weights(sums: Counts) -> tuple[float, float, float, float]:
+    """Return the coefficients of 1, A, A Y and Y."""
+    both = sums.accepted_positive - sums.rejected_positive
+    return sums.people, sums.accepted, both, sums.rejected_positive
+
+
+def _norms(rate: Rate, x: "Scored", scored: float, missed: float) -> tuple[float, float]:
     """Return what `Sample.norms` asks for.
 
     Args:
-        notion: what is measured.
+        rate: what is measured.
         x: the sums of the score.
         scored: a bound on (E s^4)^(1/4).
         missed: on (E (A Y - s)^4)^(1/4).
     """
-    if notion == "opportunity":
-        return 1.0, missed
     # E(mean of n - its mean)^4 <= 3 E x^4 / n^2, and Markov's inequality.
     off = (3 / SURE) ** 0.25 * (max(scored, missed) + 1) / x.n**0.5
-    if notion == "qualification":
-        around = scored + min(abs(x.total) / x.n + off, 1.0)
-    else:
-        # A Y - s less its mean, and whether the decision was right, less its share: 0.54 at most.
-        around = missed + min(abs(x.positive - x.total) / x.n + off, 1.0) + 0.54
-    return around, around
+
+    def norm(sums: Counts, *, centred: bool) -> float:
+        level, accepted, both, score = _weights(sums)
+        # The score enters as s or as A Y - s, whatever is left as a few values.
+        total, bound = (x.total, scored) if score >= 0 else (x.positive - x.total, missed)
+        both = both if score >= 0 else both + score
+        rest = np.array([level, level + accepted, level + accepted + both])
+        if not centred:
+            return abs(score) * bound + float(np.abs(rest).max())
+        # A value that is one of two, less its mean: 0.54 times their distance at most.
+        around = bound + min(abs(total) / x.n + off, 1.0)
+        return abs(score) * around + 0.54 * float(np.ptp(rest))
+
+    if rate.is_mean:
+        around = norm(rate.of, centred=True)
+        return around, around
+    less = Counts(*(a - b for a, b in zip(*rate.sums, strict=True)))
+    return norm(rate.of, centred=False), norm(less, centred=False)
 
 
-def _moves(notion: Notion, weight: float, share: float) -> tuple[float, float]:
-    """Return how far outcomes that are not known yet can move each side, if good instead of bad."""
-    if notion == "qualification":
-        return 0.0, weight
-    # Right or wrong: 2 - 1 / p for somebody accepted, between -1 / p and 1.
-    return weight, share
+def _moves(rate: Rate, weight: float, share: float) -> tuple[float, float]:
+    """Return how far outcomes that are not known yet can move each side, if good instead of bad.
 
+    For somebody accepted with chance p that is d + c / p, for every candidate at most as at 0 or
+    at 1.
 
-def _pair(notion: Notion, lower: "Scored", upper: "Scored") -> tuple[Floats, Floats]:
-    if notion == "qualification":
-        return _mean(lower.total, lower.square, lower.n), _mean(upper.total, upper.square, upper.n)
-    if notion == "accuracy":
-        return _mean(*_accuracy(upper)), _mean(*_accuracy(lower))
-    return _ratio(upper), _ratio(lower)
-
-
-def _mean(total: float, square: float, n: float) -> Floats:
-    raw = np.ones((5, 5))
-    raw[1, :], raw[2, :] = total / n, square / n
-    return raw
-
-
-def _ratio(x: "Scored") -> Floats:
-    raw = np.ones((5, 5))
-    raw[1, 0] = raw[2, 0] = x.positive / x.n
-    raw[0, 1], raw[0, 2], raw[1, 1] = x.total / x.n, x.square / x.n, x.with_positive / x.n
-    return raw
+    Args:
+        rate: what is measured.
+        weight: the mean of 1 / p over all people, of those without an outcome.
+        share: the share of these.
+    """
+    (_, _, d0, c0), (_, _, d1, c1) = map(_weights, rate.sums)
+    ends = [(d0, c0)] if rate.is_mean else [(d0, c0), (d0 - d1, c0 - c1)]
+    # 1 / p is 1 at least: where c and d have opposite signs, d counts less c.
+    up = [max(c, 0) * weight + max(d + min(c, 0), 0) * share for d, c in ends]
+    down = [max(-c, 0) * weight + max(-d - max(c, 0), 0) * share for d, c in ends]
+    return max(down), max(up)
 
 
 class Scored(NamedTuple):
@@ -323,11 +354,3 @@ def score_moments(sums: Sums, constant: float | None) -> tuple[Scored, Scored]:
     )
     # A rejected person's label may be 1: it adds to the score where A = 0.
     return lower, lower._replace(total=lower.total + hidden, square=lower.square + hidden)
-
-
-def _accuracy(x: Scored) -> tuple[float, float, float]:
-    """Return sum, sum of squares and number of 2 A Y + 1 - A - x."""
-    total = 2 * x.positive + x.n - x.accepted - x.total
-    without = x.total - x.with_accepted
-    square = 4 * x.positive + x.n - x.accepted + x.square - 4 * x.with_positive - 2 * without
-    return total, square, x.n

@@ -1,15 +1,12 @@
 """From intervals to a verdict."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sellf.audit.interval import Interval
 from sellf.audit.scores import Floats
-from sellf.fairness.notions import Notion
-
-AUDITED: tuple[Notion, ...] = ("qualification", "accuracy", "opportunity", "demographic")
-"""The notions that there are intervals for."""
 
 Verdict: TypeAlias = Literal["fair", "unfair", "undetermined"]
 
@@ -32,6 +29,11 @@ def of_pairs(lower: Floats, value: Floats) -> Interval:
     low, high = float(lower[away].max()), float(-lower[away].min())
     low, high = max(low, 0.0), min(max(high, 0.0), 1.0)
     return Interval(low, min(max(float(np.ptp(value)), low), high), high)
+
+
+def largest(intervals: Sequence[Interval]) -> Interval:
+    """Return the range of the largest of several disparities, each of which has its own."""
+    return Interval(*(max(ends) for ends in zip(*intervals, strict=True)))
 
 
 def decide(interval: Interval, omega: float) -> Verdict:

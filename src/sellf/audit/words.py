@@ -21,6 +21,8 @@ def report(audit: "Audit", table: str) -> str:
         "",
         f"Among the accepted alone the disparity is {naive}; with predictions filled in {imputed}.",
     ]
+    if audit.parts:
+        parts.append(_largest(audit))
     if audit.truth is not None:
         values = list(audit.truth.values())
         parts.append(
@@ -39,6 +41,16 @@ def report(audit: "Audit", table: str) -> str:
     if audit.warnings:
         parts += ["", "Look at this:", *(f"- {line}" for line in audit.warnings)]
     return plain("\n".join(parts))
+
+
+def _largest(audit: "Audit") -> str:
+    """Say what each rate's disparity is, and which one the table is of."""
+    each = "; ".join(
+        f"{name} {part.difference.value:.3f}, between {part.difference.low:.3f} and "
+        f"{part.difference.high:.3f}"
+        for name, part in audit.parts.items()
+    )
+    return f"The larger of these disparities counts: {each}. The table is of {audit.rate.name}."
 
 
 def certificate_in_words(found: "Certificate") -> str:

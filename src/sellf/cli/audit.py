@@ -7,7 +7,6 @@ from typing import Any
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.audit.files import named_files
-from sellf.audit.verdict import AUDITED
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 
@@ -130,11 +129,10 @@ def _example(notion: str, options: dict[str, Any]) -> Audit | Audits:
         if origin is not None:
             how = command("--example", {"notion": notion, **asked, "seed": origin.seed})
             origin = replace(origin, command=how)
-        return replace(audit, truth=true[audit.notion], origin=origin)
+        parts = {name: known(part) for name, part in audit.parts.items()}
+        found = None if parts else true[audit.notion]
+        return replace(audit, truth=found, origin=origin, parts=parts)
 
     if isinstance(result, Audit):
         return known(result)
-    by_notion: dict[Notion, Audit] = {}
-    for name in AUDITED:
-        by_notion[name] = known(result[name])
-    return Audits(by_notion)
+    return Audits({name: known(found) for name, found in result.by_notion.items()})

@@ -15,7 +15,6 @@ from typing import Any, get_type_hints
 
 import tyro
 
-from sellf.audit.verdict import AUDITED
 from sellf.fairness.checks import one_of
 from sellf.fairness.notions import NOTIONS, define
 
@@ -27,7 +26,7 @@ ALGORITHMS = (
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),
 )
 CHOICES: dict[str, tuple[str, ...]] = {
-    "audit --notion": (*AUDITED, "all"),
+    "audit --notion": (*NOTIONS, "all"),
     "audit --model": ("boosting", "logistic"),
     "audit --by": ("day", "week", "month", "quarter", "year"),
     "completion shell": SHELLS,

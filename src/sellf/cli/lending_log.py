@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from sellf.audit.verdict import AUDITED
 from sellf.errors import InputError
-from sellf.fairness.notions import Counts, Notion, utility
+from sellf.fairness.notions import TABLE, Counts, Notion
 
 COST = 0.8
 """What a loan costs per unit that a repaid one brings: lend the more readily above this chance."""
@@ -66,8 +65,9 @@ def truth() -> dict[Notion, dict[Any, float]]:
     hidden = (p_class * (1 - accept) * p_repay).sum(axis=1)
     counts = Counts(np.ones(len(GROUPS)), accepted, both, hidden)
     return {
-        notion: dict(zip(GROUPS, utility(notion, counts).tolist(), strict=True))
-        for notion in AUDITED
+        definition.name: dict(zip(GROUPS, definition.alone.utility(counts).tolist(), strict=True))
+        for definition in TABLE.values()
+        if len(definition.rates) == 1
     }
 
 

@@ -56,6 +56,18 @@ class Counts(NamedTuple):
         """Whether the sum that these coefficients stand for depends on decisions."""
         return bool(self.accepted or self.accepted_positive != self.rejected_positive)
 
+    def value(self, accepted: Array, positive: Array, label: Array) -> Array:
+        """Return what a person adds to the sum.
+
+        Args:
+            accepted: A.
+            positive: A Y.
+            label: Y, or what stands in for it: a score with the same mean.
+        """
+        both = self.accepted_positive - self.rejected_positive
+        terms = ((self.accepted, accepted), (both, positive), (self.rejected_positive, label))
+        return sum((c * x for c, x in terms if c), start=self.people)
+
     def by_chance(self, label: Array) -> tuple[Array, Array]:
         """Return slope and level of what a person adds to the sum: slope pi + level.
 
@@ -94,9 +106,24 @@ class Rate:
         return divide(self.of.total(counts), self.among.total(counts))
 
     @property
+    def needs_label(self) -> bool:
+        """Whether anybody's label counts."""
+        return any(sums.accepted_positive or sums.rejected_positive for sums in self.sums)
+
+    @property
     def hides(self) -> bool:
         """Whether it counts labels of the rejected, which nobody sees."""
         return bool(self.of.rejected_positive or self.among.rejected_positive)
+
+    @property
+    def rises(self) -> bool:
+        """Whether a good label of somebody rejected makes it larger, not smaller."""
+        return self.of.rejected_positive > 0 or self.among.rejected_positive < 0
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is a mean over everybody."""
+        return self.among == EVERYONE
 
     @property
     def moves(self) -> bool:
@@ -119,11 +146,7 @@ class Definition:
     @property
     def needs_label(self) -> bool:
         """Whether anybody's label counts."""
-        return any(
-            sums.accepted_positive or sums.rejected_positive
-            for rate in self.rates
-            for sums in rate.sums
-        )
+        return any(rate.needs_label for rate in self.rates)
 
     @property
     def hides(self) -> bool:

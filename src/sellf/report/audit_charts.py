@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sellf.audit.result import Audit
 from sellf.audit.verdict import say
+from sellf.fairness.notions import define
 from sellf.report.charts import (
     Marks,
     Plot,
@@ -17,12 +18,10 @@ from sellf.report.charts import (
 )
 from sellf.report.page import Block, Paragraph, Section
 
-MEANING = {
-    "opportunity": "the chance of being accepted, of people whose outcome is good",
-    "accuracy": "the share of decisions that suit the outcome",
-    "qualification": "the share of people whose outcome is good",
-    "demographic": "the share of people who are accepted",
-}
+
+def _meaning(audit: Audit) -> str:
+    whom, what = audit.rate.says
+    return f"how many of its {whom} {what}, as a share"
 
 
 def disparity(audits: Sequence[Audit]) -> Rows:
@@ -71,7 +70,7 @@ def groups(audit: Audit) -> Rows:
     highest = groups[0].value
     return Rows(
         title=f"{audit.notion.capitalize()} by group",
-        text=f"For each group {MEANING[audit.notion]}. All bars hold at once with "
+        text=f"For each group {_meaning(audit)}. All bars hold at once with "
         f"{1 - audit.delta:.0%} confidence; estimates outside the shaded stretch are more than "
         f"{audit.omega:g} below the highest.",
         x_label=audit.notion,
@@ -166,7 +165,7 @@ def overlap(audits: Sequence[Audit]) -> list[Section]:
     title = "What the accepted can tell of the rejected"
     found = next((audit.overlap for audit in audits if audit.overlap is not None), None)
     if found is None:
-        if all(audit.notion == "demographic" for audit in audits):
+        if not any(define(audit.notion).hides for audit in audits):
             return []
         trusted = any("outcomes of the rejected" in line for line in audits[0].assumptions)
         if trusted:

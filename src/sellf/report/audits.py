@@ -6,6 +6,7 @@ from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.audit.verdict import say
+from sellf.fairness.notions import define
 from sellf.report import audit_charts
 from sellf.report.charts import shown
 from sellf.report.page import (
@@ -22,12 +23,6 @@ from sellf.report.page import (
     render,
 )
 
-COUNTED = {
-    "opportunity": ("Of 100 people whose outcome is good", "are accepted"),
-    "accuracy": ("Of 100 decisions", "suit the outcome"),
-    "qualification": ("Of 100 people", "have a good outcome"),
-    "demographic": ("Of 100 people", "are accepted"),
-}
 WELL = 0.25
 """A group is known well if its interval is at most this wide."""
 BADGES = {"fair": "✓ Fair", "unfair": "✗ Unfair", "undetermined": "? Undetermined"}
@@ -139,7 +134,7 @@ def _listed(names: Sequence[str]) -> str:
 def _lead(audit: Audit) -> list[str]:
     """Return the answer in people, and what a look at the accepted alone would have formatted."""
     text = [_in_people(audit)] if _known_well(audit) else []
-    if audit.notion == "demographic":
+    if not define(audit.notion).hides:
         return text
     if isnan(audit.naive):
         return [*text, "Among the accepted alone the disparity is not even defined."]
@@ -162,10 +157,10 @@ def _known_well(audit: Audit) -> list[tuple[str, float]]:
 
 def _in_people(audit: Audit) -> str:
     (low_name, low), *_, (high_name, high) = _known_well(audit)
-    who, what = COUNTED[audit.notion]
+    who, what = audit.rate.says
     few = "" if len(_known_well(audit)) == len(audit.by_group) else ", in the groups known best"
     return (
-        f"{who}, about {100 * low:.0f} {what} in {low_name} and about {100 * high:.0f} in "
+        f"Of 100 {who}, about {100 * low:.0f} {what} in {low_name} and about {100 * high:.0f} in "
         f"{high_name}{few}."
     )
 
@@ -178,7 +173,7 @@ def _tiles(audits: Sequence[Audit]) -> list[tuple[str, str, str]]:
     if len(audits) == 1:
         low, value, high = first.difference
         tiles.append(("Disparity", f"{value:.3f}", f"between {low:.3f} and {high:.3f}"))
-        if first.notion != "demographic":
+        if define(first.notion).hides:
             tiles.append(("Accepted only", formatted(first.naive), "what most tools report"))
     tiles += [
         ("Tolerated", f"{first.omega:g}", "omega"),

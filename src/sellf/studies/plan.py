@@ -110,4 +110,6 @@ def _shape(config: "PPO") -> str:
     """Return the settings that decide what is compiled; runs of one configuration share them."""
     from sellf.algorithms.config import as_dict
 
-    return repr([(n, value) for n, value in as_dict(config).items() if not isinstance(value, float)])
+    return repr(
+        [(n, value) for n, value in as_dict(config).items() if not isinstance(value, float)]
+    )

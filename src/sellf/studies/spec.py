@@ -12,8 +12,8 @@ from typing import Any
 
 from sellf import files
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion
 from sellf.fairness.checks import number, one_of
+from sellf.fairness.notions import NOTIONS, Notion, define
 
 BUILTIN = Path(__file__).parent / "builtin"
 KEYS = (
@@ -51,7 +51,7 @@ LARGEST = 10_000_000
 """Bytes of a study file."""
 _NAME = re.compile(r"[\w+-][\w .+-]{0,99}")
 _FOREIGN = re.compile(r"^\.+|[^\w .+-]+")
-STUDY_NOTIONS = tuple(name for name in NOTIONS if name != "demographic")
+STUDY_NOTIONS = tuple(name for name in NOTIONS if define(name).needs_label)
 LARGEST_SEED = 999_999
 """Of a training; deployments draw from a seed above, so that no training has seen theirs."""
 QUICK = {"steps": 6_144, "deployments": 2, "seeds": 2}
