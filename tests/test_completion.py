@@ -99,9 +99,9 @@ def test_the_words_are_those_that_the_commands_take(jax):
 
     from sellf.algorithms.catalogue import ALGORITHMS
     from sellf.audit.aipw import Model
-    from sellf.audit.periods import EVERY
     from sellf.cli.study import ACTIONS
     from sellf.envs.worlds import WORLDS
+    from sellf.logs.dates import EVERY
     from sellf.training.loggers import TRACKERS
 
     words = completion.CHOICES

@@ -71,8 +71,6 @@ def test_demo_shows_what_the_naive_view_hides(capsys):
 def test_doctests_of_the_mathematics():
     import doctest
 
-    from sellf.fairness import disparity as _  # noqa: F401
-
     module = sys.modules["sellf.fairness.disparity"]
     result = doctest.testmod(module)
     assert result.attempted > 0

@@ -12,6 +12,7 @@ of them small (extreme).
 import argparse
 import sys
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
@@ -36,13 +37,13 @@ def logs_at(size: int) -> int:
     return max(1, min(20, 200_000 // size))
 
 
-def ratios(cell: Cell, logs: int, *, anytime: bool = False) -> dict[Notion, float]:
-    """Return the mean width over the efficient one, by notion."""
+def ratios(cell: Cell, logs: int, **options: Any) -> dict[Notion, float]:
+    """Return the mean width over the efficient one, by notion; options are those of the audit."""
     groups = world(cell)
     widths: dict[Notion, list[float]] = {notion: [] for notion in NOTIONS}
     for log in range(logs):
         columns = draw(cell, groups, np.random.default_rng([14, cell.number, log]))
-        for notion, found in audit(cell, columns, 0.05, seed=log, anytime=anytime).items():
+        for notion, found in audit(cell, columns, 0.05, seed=log, **options).items():
             widths[notion].append(signed_width(found))
     return {
         notion: float(np.mean(found)) / efficient_width(notion, groups, cell.sizes)

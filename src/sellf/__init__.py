@@ -31,6 +31,7 @@ from sellf.fairness import (
     renyi_population,
     self_normalised_mean,
 )
+from sellf.logs import Limits
 
 if _TYPE_CHECKING:
     from sellf.envs.custom import world_from_frame
@@ -83,6 +84,7 @@ __all__ = [
     "Decomposition",
     "Disparity",
     "Evaluation",
+    "Limits",
     "UndefinedUtilityWarning",
     "World",
     "accepted_by_any",

@@ -3,8 +3,8 @@
 import numpy as np
 
 from coverage_study.cells import STUDIED as NOTIONS
-from sellf.audit.scores import Person
 from sellf.fairness.notions import Counts, utility
+from sellf.logs.person import Person
 
 
 def policy(group, x):

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sellf
-from sellf.audit import sources
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS
+from sellf.logs.limits import Limits
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
 
 LOG = lending(400)
@@ -156,7 +156,7 @@ def test_a_broken_file_ends_with_exit_code_2_and_one_sentence(tmp_path, capsys, 
 
 @pytest.mark.parametrize("fetch_rows", [2_000_000, 10])
 def test_a_broken_line_far_down_a_csv_is_named(tmp_path, capsys, monkeypatch, fetch_rows):
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": fetch_rows})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=fetch_rows))
     path = tmp_path / "log.csv"
     pd.DataFrame(lending(300_000)).to_csv(path, index=False)
     lines = path.read_text().splitlines()

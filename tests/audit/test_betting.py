@@ -12,8 +12,8 @@ from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit import betting
 from sellf.audit.betting import LARGEST_LOSS, games, lower, lower_difference
 from sellf.audit.candidates import climb, corners
-from sellf.audit.scores import Person
 from sellf.fairness.notions import Counts, define, utility
+from sellf.logs.person import Person
 from tests.audit.plain import draw, truths
 
 TAU = 0.01

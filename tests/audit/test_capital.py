@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial, norm
 
-from sellf.audit.capital import LARGEST_STAKE, Term, bounds, chance, fitted_stake, radius, threshold
+from sellf.audit.capital import (
+    LARGEST_STAKE,
+    Term,
+    bounds,
+    chance,
+    fitted_stake,
+    radius,
+    threshold,
+)
 
 TARGETS = np.array([0.7, 1.4, 2.2, 3.0, 4.0, 6.0])
 

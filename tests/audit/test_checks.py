@@ -7,8 +7,8 @@ import pytest
 
 import sellf
 from sellf.audit.checks import contradiction
-from sellf.audit.scores import Person
-from sellf.audit.sums import add_up
+from sellf.logs.person import Person
+from sellf.logs.sums import add_up
 from tests.audit.logs import COLUMNS, lending
 
 NAMES = ["a", "b"]

@@ -8,9 +8,9 @@ import pytest
 import sellf
 from sellf.audit import sensitivity
 from sellf.audit.certificate import error_bound
-from sellf.audit.scores import Person
-from sellf.audit.sums import add_up
 from sellf.errors import InputError
+from sellf.logs.person import Person
+from sellf.logs.sums import add_up
 from tests.audit.logs import COLUMNS, lending
 
 

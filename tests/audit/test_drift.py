@@ -5,9 +5,9 @@ import pytest
 
 import sellf
 from sellf.audit.periods import drift
-from sellf.audit.scores import Person
-from sellf.audit.sums import add_up
 from sellf.fairness.notions import define
+from sellf.logs.person import Person
+from sellf.logs.sums import add_up
 from tests.audit.logs import COLUMNS, lending
 
 

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 import sellf
-from sellf.audit import sources
-from sellf.audit.columns import Columns
-from sellf.audit.lazy import LazyLog
-from sellf.audit.sums import Sums, add_up
 from sellf.errors import InputError
+from sellf.logs import reading
+from sellf.logs.columns import Columns
+from sellf.logs.lazy import LazyLog
+from sellf.logs.limits import Limits
+from sellf.logs.sums import Sums, add_up
 from tests.audit.logs import COLUMNS, lending
 
 LOG = lending(2000)
@@ -77,7 +78,7 @@ def test_every_kind_of_log_gives_the_same_figures(tmp_path):
 
 
 def lazy(log, columns=NAMES):
-    opened = sources.open_log(log, columns, fetch_rows=10)
+    opened = reading.open_log(log, columns, Limits(in_memory=10))
     assert isinstance(opened, LazyLog)
     return opened
 
@@ -92,7 +93,7 @@ def assert_same(mine: Sums, theirs: Sums):
 @pytest.mark.parametrize("overlap", [0.01, 0.3])
 def test_engines_add_up_what_numpy_adds_up(propensity, score, overlap):
     columns = Columns(("race",), "approved", "repaid", propensity, score)
-    rows = sources.open_log(LOG, columns)
+    rows = reading.open_log(LOG, columns)
     mine = add_up(rows.codes, 2, rows.person, overlap)
     for log in (duckdb.from_df(FRAME), pl.from_pandas(FRAME).lazy()):
         names, theirs = lazy(log, columns).sums(overlap)
@@ -108,7 +109,7 @@ def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
         path
     )
     frame = spark.read.parquet(path)
-    rows = sources.open_log(LOG, NAMES)
+    rows = reading.open_log(LOG, NAMES)
     names, theirs = lazy(frame).sums(0.01)
     assert names == ["a", "b"]
     assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
@@ -139,9 +140,8 @@ def test_a_long_log_is_judged_by_sums_and_its_small_groups_by_rows(monkeypatch):
     keep = (log["race"] == "a") | (np.arange(3000) < 600)
     frame = pd.DataFrame({name: values[keep] for name, values in log.items()})
     small = int((frame["race"] == "b").sum())
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 500})
-    monkeypatch.setattr(sources, "FETCH_ROWS", small)
-    found = sellf.audit(duckdb.from_df(frame), **COLUMNS, seed=1)
+    limits = Limits(in_memory=500, fetched=small)
+    found = sellf.audit(duckdb.from_df(frame), **COLUMNS, seed=1, limits=limits)
     assert [found.by_group[name].method for name in "ab"] == ["sums", "betting"]
     whole = sellf.audit(frame, **COLUMNS, seed=1)
     # A log in memory is bet on row by row: the same for b, and narrower for a.
@@ -163,7 +163,7 @@ def test_groups_from_several_columns(monkeypatch):
     assert list(known.by_group) == [("a", "f"), ("a", "m"), ("b", "f"), ("b", "m")]
     assert "a/f" in str(known)
     assert len(known.pairs) == 6
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
     pushed = sellf.audit(duckdb.from_df(frame), **options)
     assert pushed.difference == pytest.approx(known.difference, abs=1e-9)
 
@@ -199,7 +199,7 @@ def test_engines_follow_what_the_user_says_of_values():
     columns = Columns(
         ("race",), "approved", "repaid", "p", "risk", accepted_value="yes", score_is_risk=True
     )
-    rows = sources.open_log(frame, columns)
+    rows = reading.open_log(frame, columns)
     _, theirs = lazy(duckdb.from_df(frame), columns).sums(0.01)
     assert theirs.pending.sum() == rows.pending == 1
     assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
@@ -210,9 +210,7 @@ def test_columns_of_the_log_are_not_taken_for_those_made_on_the_way(monkeypatch)
     frame = FRAME.rename(columns=names)
     options = {option: names[name] for option, name in COLUMNS.items()}
     known = sellf.audit(frame, **options)
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
-    monkeypatch.setattr(sources, "FETCH_ROWS", 10)
-    found = sellf.audit(duckdb.from_df(frame), **options)
+    found = sellf.audit(duckdb.from_df(frame), **options, limits=Limits(in_memory=10, fetched=10))
     assert found.difference.value == pytest.approx(known.difference.value)
 
 
@@ -221,7 +219,7 @@ def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
     frame = FRAME.assign(date=np.datetime64("2025-01-01", "s") + rng.integers(0, 31536000, 2000))
     options = {**COLUMNS, "time": "date", "by": "quarter"}
     known = sellf.audit(frame, **options).periods
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
     for log in (duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
         found = sellf.audit(log, **options).periods
         for mine, theirs in zip(known, found, strict=True):
@@ -231,7 +229,7 @@ def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
 
 
 def test_estimating_propensities_of_a_long_log_is_refused_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
     options = {**COLUMNS, "propensity": None}
     with pytest.raises(InputError, match="needs them in memory"):
         sellf.audit(duckdb.from_df(FRAME), **options)

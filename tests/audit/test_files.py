@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import sellf
-from sellf.audit import sources
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.logs.limits import Limits
 from tests.audit.logs import COLUMNS, lending
 
 OPTIONS = [part for name, column in COLUMNS.items() for part in (f"--{name}", column)]
@@ -34,7 +34,7 @@ def people(log, **options):
 
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])
 def limit(request, monkeypatch):
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": request.param})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=request.param))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import sellf
-from sellf.audit import sources
 from sellf.audit.maturity import Maturity, read_maturity
 from sellf.audit.saved import read
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.logs.limits import Limits
 from tests.audit.logs import COLUMNS, lending
 
 ROWS = 1500
@@ -28,7 +28,7 @@ OLD = DAY <= 499 - 365
 
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])
 def limit(request, monkeypatch):
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": request.param})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=request.param))
 
 
 def logs(frame, folder=None):

@@ -5,9 +5,11 @@ import pytest
 from scipy.stats import binom
 
 from sellf.audit import moments, pilot
-from sellf.audit.scores import Person, Side
-from sellf.audit.sums import add_up, sample
+from sellf.audit.scores import Side
+from sellf.audit.sums import sample
 from sellf.fairness.notions import define
+from sellf.logs.person import Person
+from sellf.logs.sums import add_up
 from tests.audit.plain import draw, truths
 
 HIDDEN = ("qualification", "accuracy", "opportunity")

@@ -1,5 +1,7 @@
 """A group is one group however its name is written, in memory and in an engine."""
 
+from dataclasses import replace
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -7,9 +9,9 @@ import polars as pl
 import pytest
 
 import sellf
-from sellf.audit import sources
-from sellf.audit.names import read_as
 from sellf.errors import InputError
+from sellf.logs.limits import Limits
+from sellf.logs.names import read_as
 from tests.audit.logs import COLUMNS, lending
 
 LOG = {name: values for name, values in lending(1200).items() if name != "hidden"}
@@ -18,7 +20,9 @@ THIRD = np.arange(1200) % 3
 
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])
 def limit(request, monkeypatch):
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": request.param})
+    limits = Limits(in_memory=request.param)
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", limits)
+    return limits
 
 
 def everywhere(log, folder):
@@ -103,12 +107,12 @@ def test_decisions_and_outcomes_in_words_lose_their_blanks(limit, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["applicant.race", "race ", ' "race"', "it's", "a b.c", "sum(1)"])
-def test_any_name_of_a_column_works_in_an_engine(limit, monkeypatch, name):
-    monkeypatch.setattr(sources, "FETCH_ROWS", 620)  # one group by its rows, one by its sums
+def test_any_name_of_a_column_works_in_an_engine(limit, name):
+    limits = replace(limit, fetched=620)  # one group by its rows, one by its sums
     plain = pd.DataFrame(LOG)
     frame = plain.rename(columns={"race": name})
     for stored in (pd.DataFrame, duckdb.from_df, lambda log: pl.from_pandas(log).lazy()):
-        known = sellf.audit(stored(plain), **COLUMNS, seed=1)
-        found = sellf.audit(stored(frame), **{**COLUMNS, "group": name}, seed=1)
+        known = sellf.audit(stored(plain), **COLUMNS, seed=1, limits=limits)
+        found = sellf.audit(stored(frame), **{**COLUMNS, "group": name}, seed=1, limits=limits)
         assert found.difference == pytest.approx(known.difference)
         assert found.method == known.method

@@ -7,11 +7,12 @@ import polars as pl
 import pytest
 
 import sellf
-from sellf.audit import sources
-from sellf.audit.cautions import may_name_people
-from sellf.audit.columns import Columns
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.logs import reading
+from sellf.logs.cautions import may_name_people
+from sellf.logs.columns import Columns
+from sellf.logs.limits import Limits
 from tests.audit.logs import COLUMNS, lending
 
 ROWS = 1200
@@ -31,7 +32,7 @@ NAMES = Columns(("race",), "approved", "repaid", "p", "score", person="who")
     ids=["numbers", "words", "mixed", "tuples"],
 )
 def test_rows_of_one_person_share_a_number(who):
-    rows = sources.open_log({**LOG, "who": who}, NAMES)
+    rows = reading.open_log({**LOG, "who": who}, NAMES)
     unit = rows.person.unit
     assert len(np.unique(unit)) == 100
     for person in range(100):
@@ -42,9 +43,9 @@ def test_rows_of_one_person_share_a_number(who):
 
 def test_people_who_stay_in_their_group_and_rows_that_are_people():
     race = np.where(PEOPLE < 50, "a", "b")
-    rows = sources.open_log({**LOG, "race": race, "who": PEOPLE}, NAMES)
+    rows = reading.open_log({**LOG, "race": race, "who": PEOPLE}, NAMES)
     assert not rows.people_in_several_groups
-    assert sources.open_log(LOG, Columns(("race",), "approved", "repaid")).person.unit is None
+    assert reading.open_log(LOG, Columns(("race",), "approved", "repaid")).person.unit is None
 
 
 def test_a_person_without_a_name_and_a_log_too_long_are_refused(monkeypatch):
@@ -53,7 +54,7 @@ def test_a_person_without_a_name_and_a_log_too_long_are_refused(monkeypatch):
         sellf.audit({**LOG, "who": who}, **COLUMNS, person="who")
     with pytest.raises(InputError, match="'race' is named for two things"):
         sellf.audit(LOG, **COLUMNS, person="race")
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
     frame = pd.DataFrame({**LOG, "who": PEOPLE})
     with pytest.raises(InputError, match=r"1,200 rows, .* audit a part .* one row per person"):
         sellf.audit(duckdb.from_df(frame), **COLUMNS, person="who")
@@ -76,7 +77,7 @@ def logs(frame, folder):
 def test_a_column_that_seems_to_name_people_who_come_back_is_warned_of(
     tmp_path, monkeypatch, fetch_rows
 ):
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": fetch_rows})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=fetch_rows))
     frame = pd.DataFrame(LOG).assign(applicant_id=PEOPLE, row_id=np.arange(ROWS), member_age=PEOPLE)
     said = (
         "column 'applicant_id' has 100 different values in 1,200 rows: if it names people, type "

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import sellf
-from sellf.audit.periods import period_of
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.logs.dates import period_of
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
 
 

@@ -9,12 +9,13 @@ import polars as pl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sellf.audit import sources
-from sellf.audit.columns import Columns
-from sellf.audit.lazy import LazyLog
-from sellf.audit.sums import add_up
-from sellf.audit.verdict import say
 from sellf.errors import InputError
+from sellf.logs import reading
+from sellf.logs.columns import Columns
+from sellf.logs.lazy import LazyLog
+from sellf.logs.limits import Limits
+from sellf.logs.names import say
+from sellf.logs.sums import add_up
 
 groups = st.sampled_from(
     [
@@ -98,7 +99,7 @@ def one_kind(values):
 
 def found(log, columns, fetch_rows):
     try:
-        opened = sources.open_log(log, columns, fetch_rows=fetch_rows)
+        opened = reading.open_log(log, columns, Limits(in_memory=fetch_rows))
         if isinstance(opened, LazyLog):
             names, sums = opened.sums(0.01)
         else:

@@ -5,17 +5,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sellf.audit.scores import (
-    Person,
-    Side,
-    by_unit,
-    extremes,
-    reach,
-    running_prediction,
-    scores,
-    sides,
-)
+from sellf.audit.scores import Side, by_unit, extremes, reach, running_prediction, scores, sides
 from sellf.fairness.notions import TABLE, define
+from sellf.logs.person import Person
 
 TAU = 0.01
 RATES = [name for name, definition in TABLE.items() if len(definition.rates) == 1]

@@ -10,12 +10,15 @@ import pytest
 import sellf
 from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit import estimators, moments, tails
-from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
-from sellf.audit.scores import Person, scores, sides
-from sellf.audit.sources import open_log
-from sellf.audit.sums import Sums, add_up, fourth_moment, miss_fourth_moment, sample, score_moments
+from sellf.audit.scores import scores, sides
+from sellf.audit.sums import sample, score_moments
 from sellf.fairness.notions import define
+from sellf.logs.columns import Columns
+from sellf.logs.limits import Limits
+from sellf.logs.person import Person
+from sellf.logs.reading import open_log
+from sellf.logs.sums import Sums, add_up, fourth_moment, miss_fourth_moment
 from tests.audit.logs import lending
 
 N = 5000
@@ -201,7 +204,7 @@ def test_engines_add_up_outcomes_that_are_not_known_yet_as_a_plain_loop_does(ove
     frame = pd.DataFrame(log)
     found = [add_up(rows.codes, 2, rows.person, overlap)]
     for same in (duckdb.from_df(frame), pl.from_pandas(frame, nan_to_null=True).lazy()):
-        found.append(open_log(same, columns, fetch_rows=10).sums(overlap)[1])
+        found.append(open_log(same, columns, Limits(in_memory=10)).sums(overlap)[1])
     for sums in found:
         assert sums.pending.sum() == late.sum() > 100
         four = (

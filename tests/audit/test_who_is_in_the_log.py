@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 
 import sellf
-from sellf.audit import sources
-from sellf.audit.cautions import nearly_all_accepted
-from sellf.audit.columns import Columns
 from sellf.audit.saved import read
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.logs import reading
+from sellf.logs.cautions import nearly_all_accepted
+from sellf.logs.columns import Columns
+from sellf.logs.limits import Limits
 from tests.audit.logs import COLUMNS, lending
 
 LOG = {name: values for name, values in lending(2000).items() if name != "hidden"}
@@ -34,7 +35,7 @@ def engines(frame):
 @pytest.fixture
 def pushed(monkeypatch):
     """Have engines keep whatever they hold."""
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": 10})
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
 
 
 def test_accepted_people_without_an_outcome_are_counted_and_stay(pushed):
@@ -42,14 +43,14 @@ def test_accepted_people_without_an_outcome_are_counted_and_stay(pushed):
     share = np.where(LOG["race"] == "a", 0.2, 0.6)
     gone = (rng.random(2000) < share) & (LOG["approved"] == 1)
     frame = pd.DataFrame({**LOG, "repaid": np.where(gone, np.nan, LOG["repaid"])})
-    rows = sources.open_log(frame, NAMES)
+    rows = reading.open_log(frame, NAMES)
     assert rows.pending == gone.sum()
     np.testing.assert_array_equal(rows.person.pending, gone)
     assert not rows.person.positive[gone].any()
     known = [gone[LOG["race"] == name].sum() for name in "ab"]
     for name, log in engines(frame).items():
         if name != "memory":
-            _, sums = sources.open_log(log, NAMES).sums(0.01)
+            _, sums = reading.open_log(log, NAMES).sums(0.01)
             assert sums.pending.sum(axis=-1).tolist() == known, name
         parity = sellf.audit(log, **COLUMNS, notion="demographic", seed=1)
         whole = sellf.audit(LOG, **COLUMNS, notion="demographic", seed=1)
@@ -57,7 +58,7 @@ def test_accepted_people_without_an_outcome_are_counted_and_stay(pushed):
 
 
 def test_a_log_without_pending_outcomes_says_so_by_none():
-    assert sources.open_log(LOG, NAMES).person.pending is None
+    assert reading.open_log(LOG, NAMES).person.pending is None
 
 
 @pytest.mark.parametrize("notion", ["demographic", "opportunity"])

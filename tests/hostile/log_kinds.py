@@ -16,9 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sellf.audit import files, sources
-from sellf.audit.verdict import decide, say
+from sellf.audit.verdict import decide
 from sellf.errors import InputError
+from sellf.logs import files
+from sellf.logs.limits import Limits
+from sellf.logs.names import say
 from tests.hostile import log_mutators as logs
 from tests.hostile import mutators
 from tests.hostile.kinds import Chance, Kind, command
@@ -146,17 +148,6 @@ def one_connection() -> Iterator[None]:
         files._connect = usual
 
 
-@contextmanager
-def fetching(rows: int) -> Iterator[None]:
-    """Bring logs up to so many rows into memory; longer ones are added up by DuckDB."""
-    usual = sources.open_log.__kwdefaults__
-    sources.open_log.__kwdefaults__ = {"fetch_rows": rows}
-    try:
-        yield
-    finally:
-        sources.open_log.__kwdefaults__ = usual
-
-
 @one_connection()
 def use_log(folder: Path) -> Any:
     """Audit the log, and compare with what the same rows say in memory."""
@@ -166,8 +157,9 @@ def use_log(folder: Path) -> Any:
     path, options = folder / "log" / case["name"], case["options"]
     answer, refusal = None, None
     try:
-        with fetching(0 if case["stays"] else sources.FETCH_ROWS):
-            found = sellf.audit(str(path), seed=1, **options)
+        # Logs that stay are added up by DuckDB.
+        limits = Limits(in_memory=0) if case["stays"] else Limits()
+        found = sellf.audit(str(path), seed=1, limits=limits, **options)
         answer = _answer(found)
         _check_rows(path, found)
     except InputError as error:

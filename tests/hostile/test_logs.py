@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import sellf
-from sellf.audit import sources
 from sellf.cli import main
 from sellf.errors import InputError
+from sellf.logs.limits import DEFAULT, Limits
 
 ROWS = 40
 OPTIONS = {"group": "race", "decision": "approved", "notion": "demographic", "seed": 1}
@@ -24,8 +24,8 @@ def log(**columns):
 
 @pytest.fixture(params=["in memory", "in its engine"])
 def limit(request, monkeypatch):
-    rows = 0 if request.param == "in its engine" else sources.FETCH_ROWS
-    monkeypatch.setattr(sources.open_log, "__kwdefaults__", {"fetch_rows": rows})
+    rows = 0 if request.param == "in its engine" else DEFAULT.in_memory
+    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=rows))
 
 
 def test_a_column_of_people_without_any_is_no_matter(tmp_path, limit):

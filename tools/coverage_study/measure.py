@@ -1,6 +1,5 @@
 """Audit many logs of one cell and count what was wrong."""
 
-import inspect
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
@@ -15,7 +14,6 @@ from sellf.fairness.notions import Notion
 
 NUDGE = 1e-12
 """How far from the truth the tolerance is, relative to it."""
-SEEDED = "seed" in inspect.signature(sellf.audit).parameters
 
 
 @dataclass
@@ -178,20 +176,12 @@ def growing(cell: Cell, columns: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def audit(
-    cell: Cell, columns: dict[str, Any], omega: float, *, seed: int, anytime: bool = False
+    cell: Cell, columns: dict[str, Any], omega: float, *, seed: int, **more: Any
 ) -> dict[Notion, Any]:
     """Return the audits of a log by notion, through the public functions."""
-    options: dict[str, Any] = {**used(cell), "omega": omega}
-    if SEEDED:
-        options["seed"] = seed
-    if anytime:
-        options["anytime"] = True
+    options: dict[str, Any] = {**used(cell), "omega": omega, "seed": seed, **more}
     if cell.knowledge == "trusted":
         options["trust_rejected_outcomes"] = True
     if cell.knowledge == "estimated":
         options["model"] = "logistic"
-    if len(cell.notions) == 1:
-        only = cell.notions[0]
-        return {only: sellf.audit(columns, notion=only, **options)}
-    found = sellf.audit_all(columns, **options)
-    return {notion: found[notion] for notion in cell.notions}
+    return sellf.audit_all(columns, notions=cell.notions, **options).by_notion

@@ -22,8 +22,9 @@ def fingerprint(cell: Cell) -> str:
 def code() -> str:
     """Return what identifies the audit that is measured: a digest of its source."""
     digest = hashlib.sha256()
-    for path in sorted((Path(sellf.__file__).parent / "audit").glob("*.py")):
-        digest.update(path.read_bytes())
+    for room in ("audit", "logs", "fairness"):
+        for path in sorted((Path(sellf.__file__).parent / room).glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

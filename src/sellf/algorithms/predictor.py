@@ -20,13 +20,7 @@ from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen
 from sellf.envs.policy import Categorical, Chances
 from sellf.envs.space import by_profile, observe
-from sellf.fairness import (
-    accepted_by_any,
-    accepted_in_pool,
-    define,
-    group_mean,
-    renyi_population,
-)
+from sellf.fairness import accepted_by_any, accepted_in_pool, define, group_mean, renyi_population
 
 LINEAR = Stack(policies=0, hidden=())
 RELU = Stack(policies=0, hidden=(64, 64), activation="relu")

@@ -9,15 +9,7 @@ from jaxtyping import Array, Float, Key
 from sellf.algorithms import losses
 from sellf.algorithms import predictor as predictors
 from sellf.algorithms.advantages import regularised
-from sellf.algorithms.algorithm import (
-    Algorithm,
-    Batch,
-    Critique,
-    Deciding,
-    Extra,
-    Result,
-    Task,
-)
+from sellf.algorithms.algorithm import Algorithm, Batch, Critique, Deciding, Extra, Result, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.predictor import PredictorConfig

@@ -5,9 +5,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sellf.audit.rows import Rows, Values, is_missing
-from sellf.audit.scores import Floats, Person
 from sellf.errors import InputError
+from sellf.logs.person import Floats, Person
+from sellf.logs.rows import Rows, Values, is_missing
 
 Model: TypeAlias = Literal["boosting", "logistic"]
 MODELS: tuple[Model, ...] = get_args(Model)

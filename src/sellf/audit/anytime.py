@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sellf.audit import betting
 from sellf.audit.betting import GUESS, LARGEST_LOSS, Game
 from sellf.audit.candidates import SEGMENTS, climb, corners
-from sellf.audit.scores import Floats, Person, scores, sides
+from sellf.audit.scores import scores, sides
 from sellf.fairness.notions import Rate
+from sellf.logs.person import Floats, Person
 
 HORIZONS = 60.0 * 5.0 ** np.arange(8)
 """Numbers of rows that stakes are made for."""

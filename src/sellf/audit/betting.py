@@ -21,18 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit.candidates import SEGMENTS, climb, corners, segments
-from sellf.audit.scores import (
-    Floats,
-    Person,
-    Side,
-    by_unit,
-    furthest,
-    reach,
-    running_prediction,
-    scores,
-    sides,
-)
+from sellf.audit.scores import Side, by_unit, furthest, reach, running_prediction, scores, sides
 from sellf.fairness.notions import Rate
+from sellf.logs.person import Floats, Person
 
 LARGEST_LOSS = 0.85
 """The largest share of the capital that one row can cost."""

@@ -3,11 +3,11 @@
 import numpy as np
 
 from sellf.audit.estimate import guessed, views
-from sellf.audit.scores import Floats
-from sellf.audit.sums import Sums
 from sellf.fairness.arrays import divide
 from sellf.fairness.bounds import Certificate, certify, cortes_two_sided
 from sellf.fairness.notions import Rate
+from sellf.logs.person import Floats
+from sellf.logs.sums import Sums
 
 
 def error_bound(sums: Sums, *, predicted: bool, pdim: float, delta: float) -> Floats:

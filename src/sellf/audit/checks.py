@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sellf.audit.scores import BINS, Floats
-from sellf.audit.sums import Sums
-from sellf.audit.verdict import say
+from sellf.logs.names import say
+from sellf.logs.person import BINS, Floats
+from sellf.logs.sums import Sums
 
 LEVEL = 1e-3
 """The chance of an alarm if the propensities are right, over all strata."""

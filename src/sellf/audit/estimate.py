@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sellf.audit.scores import Floats
-from sellf.audit.sums import Sums
 from sellf.fairness.arrays import divide
 from sellf.fairness.notions import Counts, Rate
+from sellf.logs.person import Floats
+from sellf.logs.sums import Sums
 
 
 class Views(NamedTuple):

@@ -13,10 +13,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from sellf.audit import betting, moments, pilot, shares
-from sellf.audit.scores import Person, by_unit, extremes, scores, sides
+from sellf.audit.scores import by_unit, extremes, scores, sides
 from sellf.audit.shares import Share
-from sellf.audit.sums import Sums, sample
+from sellf.audit.sums import sample
 from sellf.fairness.notions import Rate
+from sellf.logs.person import Person
+from sellf.logs.sums import Sums
 
 Kind: TypeAlias = Literal["exact", "moments", "betting", "sums", "normal"]
 

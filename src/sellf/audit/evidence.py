@@ -8,17 +8,15 @@ from numpy.typing import NDArray
 
 from sellf.audit.aipw import Model, cross_fit
 from sellf.audit.checks import Contradiction, contradiction
-from sellf.audit.columns import Columns
 from sellf.audit.estimators import Group
-from sellf.audit.rows import Rows
-from sellf.audit.scores import BINS, Person
-from sellf.audit.sums import Sums, add_up
 from sellf.errors import InputError
+from sellf.logs.columns import Columns
+from sellf.logs.limits import DEFAULT, Limits
+from sellf.logs.log import Log
+from sellf.logs.person import BINS, Person
+from sellf.logs.rows import Rows
+from sellf.logs.sums import Sums
 
-MOST_ROWS = 2_000_000
-"""Groups with more rows than this are judged by their sums."""
-ANYTIME_ROWS = 1_000_000
-"""Logs with more rows than this are not bet on in the order of time."""
 OVERLAP = 0.01
 """The smallest known propensity that is weighted by."""
 OVERLAP_ESTIMATED = 0.02
@@ -105,79 +103,47 @@ class Evidence:
         """Return the evidence of some rows of a log in memory."""
         if self.rows is None:
             raise ValueError("the log is not in memory")
-        codes, person = self.rows.codes[rows], self.rows.person.take(rows)
-        names = self.names
-        some = replace(self.rows, codes=codes, person=person, time=None, features=None)
+        some = self.rows.take(rows)
         return replace(
             self,
-            sums=add_up(codes, len(names), person, self.overlap),
-            people=tuple(of_group(some, i) for i in range(len(names))),
+            sums=some.sums(self.overlap)[1],
+            people=tuple(some.of_group(i) for i in range(len(self.names))),
             rows=some,
             _groups=[],
         )
 
 
-def of_group(rows: Rows, place: int) -> Person:
-    """Return the rows of one group in an order that depends on nothing but the rows themselves.
-
-    Then a seed means the same orders however the log is stored. Rows of one person stay together,
-    in the order of the log.
-    """
-    person = rows.of_group(place)
-    if person.unit is not None:
-        return person.take(np.argsort(person.unit, kind="stable"))
-    code = person.accepted + 2 * person.positive
-    code = code if person.pending is None else code + 4 * person.pending
-    keys = [code, person.propensity, person.prediction, person.rejected_positive]
-    return person.take(np.lexsort([key for key in keys if key is not None][::-1]))
-
-
 def gather(
-    source: Any,
+    log: Log,
     columns: Columns,
     *,
     overlap: float | None,
     model: Model,
     anytime: bool,
     seed: int = 0,
+    limits: Limits = DEFAULT,
 ) -> Evidence:
     """Return what a log holds.
 
     Args:
-        source: checked rows, or a frame to push sums down to.
+        log: checked.
         columns: what the columns mean.
         overlap: the smallest propensity that is weighted by; None: a default.
         model: what to estimate propensities with, where they are not known.
         anytime: whether rows are bet on in the order of time.
         seed: of pilots, orders and the folds of cross-fitting.
+        limits: up to how many rows groups are looked at row by row.
     """
     trusted = columns.trust_rejected_outcomes
     estimated = columns.propensity is None and not trusted and _has_features(columns)
     if overlap is None:
         overlap = OVERLAP_ESTIMATED if estimated else OVERLAP
-    if isinstance(source, Rows):
-        rows = source
-        if estimated:
-            rows = replace(rows, person=cross_fit(rows, model, seed))
-        sums = add_up(rows.codes, len(rows.names), rows.person, overlap)
-        names = rows.names
-        # Sums tell as much of very many rows, and need no room.
-        needed = estimated or rows.person.unit is not None
-        size = sums.people.sum(axis=-1)
-        people = tuple(
-            of_group(rows, i) if needed or size[i] <= MOST_ROWS else None for i in range(len(names))
-        )
-    else:
-        if estimated:
-            raise InputError(
-                f"the log has {source.count:,} rows, and estimating propensities needs them in "
-                "memory: name the column that holds them with --propensity, or audit a random part."
-            )
-        rows = None
-        names, sums = source.sums(overlap)
-        people = _fetch_small(source, columns, names, sums)
+    if estimated:
+        log = _with_estimates(log, model, seed)
     if anytime:
-        _check_anytime(rows, estimated)
+        _check_anytime(log, estimated, limits)
+    names, sums = log.sums(overlap)
+    people = log.people(names, sums, limits)
     known = columns.propensity is not None
     predicted = columns.score is not None or estimated
     return Evidence(
@@ -191,18 +157,28 @@ def gather(
         trusted=trusted,
         warnings=(*_direction(columns, sums), *_unused(columns)),
         seed=seed,
-        rows=rows,
+        rows=log.rows,
         contradiction=contradiction(names, sums) if known else None,
     )
 
 
-def _check_anytime(rows: Rows | None, estimated: bool) -> None:
-    if estimated or rows is None or len(rows.codes) > ANYTIME_ROWS:
+def _with_estimates(log: Log, model: Model, seed: int) -> Log:
+    """Return the log with propensities and predictions that are estimated from it."""
+    if log.rows is None:
         raise InputError(
-            f"--anytime bets row by row, on logs of up to {ANYTIME_ROWS:,} rows, with known "
+            f"the log has {log.count:,} rows, and estimating propensities needs them in "
+            "memory: name the column that holds them with --propensity, or audit a random part."
+        )
+    return replace(log.rows, person=cross_fit(log.rows, model, seed), estimated=True)
+
+
+def _check_anytime(log: Log, estimated: bool, limits: Limits) -> None:
+    if estimated or log.rows is None or log.count > limits.anytime:
+        raise InputError(
+            f"--anytime bets row by row, on logs of up to {limits.anytime:,} rows, with known "
             "propensities or none: leave --anytime out, or audit a part of the log."
         )
-    if rows.person.unit is not None:
+    if log.rows.person.unit is not None:
         raise InputError(
             "--anytime counts every row as another person, so it does not go with --person: leave "
             "one of them out."
@@ -211,29 +187,6 @@ def _check_anytime(rows: Rows | None, estimated: bool) -> None:
 
 def _has_features(columns: Columns) -> bool:
     return bool(columns.features) or columns.score is not None
-
-
-def _fetch_small(
-    source: Any, columns: Columns, names: list[Any], sums: Sums
-) -> tuple[Person | None, ...]:
-    """Bring the rows of small groups here, as many groups as fit together."""
-    from sellf.audit.rows import check_rows
-    from sellf.audit.sources import FETCH_ROWS, fetch
-
-    count = sums.people.sum(axis=-1)
-    chosen: list[int] = []
-    for i in np.argsort(count, kind="stable"):
-        if count[[*chosen, i]].sum() > FETCH_ROWS or len(chosen) >= 100:
-            break
-        chosen.append(int(i))
-    people: list[Person | None] = [None] * len(names)
-    if chosen:
-        wanted = [names[i] for i in chosen]
-        table = fetch(source.of_groups(wanted), columns)
-        rows = check_rows(columns, table, several=False)
-        for place, name in enumerate(rows.names):
-            people[names.index(name)] = of_group(rows, place)
-    return tuple(people)
 
 
 def _unused(columns: Columns) -> list[str]:

@@ -14,10 +14,10 @@ from sellf.audit.interval import Interval
 from sellf.audit.needed import needed
 from sellf.audit.parts import largest_of
 from sellf.audit.result import MOST_PAIRED, Audit, Doubt, GroupFigures, Overlap
-from sellf.audit.scores import BINS, Floats
 from sellf.audit.sensitivity import LARGEST, LEVELS, shift
 from sellf.audit.verdict import Ends, decide, of_pairs
 from sellf.fairness.notions import Notion, Rate, define, spread
+from sellf.logs.person import BINS, Floats
 
 MOST_PAIRS = 66
 """With more pairs of groups than this, twelve groups', little is gained by judging each."""

@@ -2,20 +2,15 @@
 
 import calendar
 import re
-from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
-import numpy as np
-
-from sellf.audit.columns import Columns
 from sellf.audit.evidence import Evidence
-from sellf.audit.lazy import LazyLog
-from sellf.audit.periods import dates
 from sellf.audit.result import Waiting
-from sellf.audit.rows import Rows, accepted_only, missing_message, nothing_mature, one_group
-from sellf.audit.verdict import say
 from sellf.errors import InputError
+from sellf.logs.log import Log
+from sellf.logs.names import say
 
 LENGTH = re.compile(r"(\d{1,5})\s*(d|w|mo|y)")
 MOST_NAMED = 5
@@ -88,35 +83,12 @@ def _day(as_of: Any) -> date:
         ) from None
 
 
-def set_aside(
-    source: Rows | LazyLog, columns: Columns, maturity: Maturity | None
-) -> tuple[Rows | LazyLog, str | None]:
+def set_aside(log: Log, maturity: Maturity | None) -> tuple[Log, str | None]:
     """Return the log with the decisions marked that had time, and the last day of those."""
     if maturity is None:
-        return source, None
-    name = str(columns.decided_on)
-    if isinstance(source, LazyLog):
-        cutoff = maturity.cutoff(source.latest(name))
-        return replace(source, cutoff=cutoff), str(cutoff)
-    days = dates(source.decided_on, name, "decided_on").astype("datetime64[D]")
-    cutoff = maturity.cutoff(days.max().item())
-    return replace(source, mature=days < np.datetime64(cutoff + timedelta(1))), str(cutoff)
-
-
-def matured(source: Rows | LazyLog, columns: Columns, cutoff: str | None) -> Rows | LazyLog:
-    """Return the part of a log that had time to show its outcomes, or say that it is too small."""
-    part = source.matured()
-    if cutoff is None or isinstance(part, LazyLog):
-        return part
-    if not len(part.codes):
-        raise InputError(nothing_mature(str(columns.decided_on), cutoff))
-    if part.person.accepted.all():
-        raise InputError(accepted_only(columns, len(part.codes)))
-    if part.pending and part.pending == part.person.accepted.sum():
-        raise InputError(missing_message(str(columns.outcome), part.pending))
-    if len(part.names) < 2:
-        raise InputError(one_group(columns, part.names))
-    return part
+        return log, None
+    cutoff = maturity.cutoff(log.latest())
+    return log.up_to(cutoff), str(cutoff)
 
 
 def waiting(people: dict[Any, int], evidence: Evidence, cutoff: str | None) -> Waiting | None:

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from sellf.audit import capital, tails
 from sellf.audit.candidates import climb
-from sellf.audit.scores import Floats, Side
+from sellf.audit.scores import Side
+from sellf.logs.person import Floats
 
 BOX = 0.005
 """The part of alpha for each of eight ends of boxes."""

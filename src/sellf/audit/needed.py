@@ -14,10 +14,10 @@ from sellf.audit.estimate import Views
 from sellf.audit.evidence import Evidence
 from sellf.audit.moments import central
 from sellf.audit.result import Needed
-from sellf.audit.scores import Floats
 from sellf.audit.sums import sample
-from sellf.audit.verdict import say
 from sellf.fairness.notions import Counts, Rate
+from sellf.logs.names import say
+from sellf.logs.person import Floats
 
 if TYPE_CHECKING:
     from sellf.audit.judge import Judged

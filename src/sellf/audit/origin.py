@@ -9,12 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sellf.audit.columns import Columns
-from sellf.audit.files import are_files, listed, named_files
 from sellf.audit.result import Origin
-from sellf.audit.rows import Rows
+from sellf.logs.columns import Columns
+from sellf.logs.files import are_files, listed, named_files
+from sellf.logs.log import Log
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "duckdb", "narwhals")
 """Whose versions may matter to an audit's figures."""
@@ -22,7 +20,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "duckdb", "narwhals")
 
 def trace(
     log: Any,
-    source: Any,
+    source: Log,
     columns: Columns,
     options: Mapping[str, Any],
     defaults: Mapping[str, Any],
@@ -41,7 +39,7 @@ def trace(
     return Origin(
         command=command(log, named),
         columns=columns.named(),
-        rows=len(source.codes) if isinstance(source, Rows) else source.count,
+        rows=source.count,
         fingerprint=fingerprint,
         fingerprint_of=of,
         versions=dict(versions(PACKAGES)),
@@ -86,7 +84,7 @@ def _quoted(value: Any) -> str:
     return repr(list(value) if isinstance(value, tuple) else value)
 
 
-def _fingerprint(log: Any, source: Any) -> tuple[str | None, str]:
+def _fingerprint(log: Any, source: Log) -> tuple[str | None, str]:
     if are_files(log):
         paths = named_files(log)
         total = hashlib.sha256()
@@ -96,22 +94,4 @@ def _fingerprint(log: Any, source: Any) -> tuple[str | None, str]:
                     total.update(piece)
         several = f"the {len(paths)} files {listed(paths)}, one after the other"
         return total.hexdigest(), f"the file {paths[0].name}" if len(paths) == 1 else several
-    if isinstance(source, Rows):
-        return of_rows(source), "the columns used, in the order of the rows"
-    return None, "none was taken: the log stayed in its engine"
-
-
-def of_rows(rows: Rows) -> str:
-    """Return the fingerprint of a log in memory: of what was read from it, row by row."""
-    total = hashlib.sha256(repr(list(map(str, rows.names))).encode("utf-8", "surrogatepass"))
-    parts = {"group": rows.codes.astype("<i8"), **rows.person._asdict(), "time": rows.time}
-    for name, values in (parts | (rows.features or {})).items():
-        if values is None:
-            continue
-        total.update(f"\0{name}\0".encode("utf-8", "surrogatepass"))
-        plain = np.asarray(values)
-        if plain.dtype.kind in "iufbM":
-            total.update(np.ascontiguousarray(plain).tobytes())
-        else:
-            total.update("\0".join(map(str, plain.tolist())).encode("utf-8", "surrogatepass"))
-    return total.hexdigest()
+    return source.fingerprint()

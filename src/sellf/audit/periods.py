@@ -1,121 +1,29 @@
 """The audit over time: each period by itself, and everything so far, however often one looks."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from sellf.audit.columns import Columns
 from sellf.audit.estimate import views
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
 from sellf.audit.judge import intervals
-from sellf.audit.names import USUAL_DATES, short
 from sellf.audit.result import Period
-from sellf.audit.rows import Rows, Values, is_missing
-from sellf.audit.sums import Sums
-from sellf.audit.verdict import decide, largest, say
-from sellf.errors import InputError
+from sellf.audit.verdict import decide, largest
 from sellf.fairness.notions import Definition, Notion, define
+from sellf.logs.log import Log
+from sellf.logs.names import say
+from sellf.logs.rows import Values
+from sellf.logs.sums import Sums
 
-EVERY = {"day": "1d", "week": "1w", "month": "1mo", "quarter": "1q", "year": "1y"}
-PERIODS = tuple(EVERY)
-MOST_PERIODS = 1000
-FIRST, LAST = np.datetime64("0001-01-01", "s"), np.datetime64("9999-12-31T23:59:59", "s")
 DRIFT_LEVEL = 0.01
 """The chance of an alarm if nothing changes over the periods."""
 
 
-def in_order(source: Any, columns: Columns) -> Any:
-    """Return the rows sorted by time; a log that stays in its engine is left as it is."""
-    if not isinstance(source, Rows):
-        return source
-    times = dates(source.time, str(columns.time))
-    order = np.argsort(times, kind="stable")
-    features = source.features and {name: values[order] for name, values in source.features.items()}
-    return replace(
-        source,
-        codes=source.codes[order],
-        person=source.person.take(order),
-        time=times[order],
-        features=features,
-    )
-
-
-def dates(values: Values | None, name: str, option: str = "time") -> NDArray[np.datetime64]:
-    """Return a column of dates."""
-    if values is None:
-        raise InputError(f"{option} is missing: name the column of dates.")
-    missing = is_missing(values)
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            f"{option} {name!r} is missing in {int(missing.sum()):,} rows (the first is row {row}):"
-            " leave those rows out."
-        )
-    if values.dtype.kind == "M":
-        result = values.astype("datetime64[s]")
-    else:
-        result = np.empty(len(values), dtype="datetime64[s]")
-        for row, item in enumerate(values):
-            result[row] = _date(item, f"{option} {name!r} is {short(item)} at row {row}")
-    strange = (result < FIRST) | (result > LAST)
-    if strange.any():
-        row = int(np.flatnonzero(strange)[0])
-        raise InputError(f"{option} {name!r} is {result[row]} at row {row}: {USUAL_DATES}")
-    return result
-
-
-def _date(item: Any, what: str) -> np.datetime64:
-    try:
-        if isinstance(item, str) or hasattr(item, "isoformat"):
-            text = item.strip() if isinstance(item, str) else item.isoformat()
-            return np.datetime64(text[:19].replace(" ", "T"), "s")
-    except ValueError:
-        pass
-    raise InputError(f"{what}: give dates, for example 2026-03-31.")
-
-
-def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the number of each row's period, in order of time, and the periods' names."""
-    found, codes = np.unique(_starts(times, by), return_inverse=True)
-    if len(found) > MOST_PERIODS:
-        raise InputError(
-            f"by is {by!r}, which makes {len(found):,} periods, and at most {MOST_PERIODS:,} are "
-            f"audited: {_instead(found, by)}."
-        )
-    names = [str(item) for item in found]
-    if by == "quarter":
-        names = [f"{name[:4]}-Q{(int(name[5:7]) + 2) // 3}" for name in names]
-    return codes.astype(np.intp), names
-
-
-def _starts(times: NDArray[np.datetime64], by: str) -> NDArray[np.datetime64]:
-    """Return the start of each row's period."""
-    if by == "week":
-        # Day 0 of the calendar was a Thursday: weeks begin on Mondays.
-        days = times.astype("datetime64[D]").astype(np.int64)
-        return (((days + 3) // 7) * 7 - 3).astype("datetime64[D]")
-    if by == "quarter":
-        months = times.astype("datetime64[M]").astype(np.int64)
-        return (months // 3 * 3).astype("datetime64[M]")
-    unit = {"day": "D", "month": "M", "year": "Y"}[by]
-    return times.astype(f"datetime64[{unit}]")
-
-
-def _instead(starts: NDArray[np.datetime64], by: str) -> str:
-    """Return what to type instead: the shortest of the longer periods that are few enough."""
-    for longer in PERIODS[PERIODS.index(by) + 1 :]:
-        if len(np.unique(_starts(starts, longer))) <= MOST_PERIODS:
-            return f"type a longer one, --by {longer}"
-    return "no longer one makes fewer, so look for dates that are wrong, or audit a part of the log"
-
-
 def by_period(
-    notion: Notion, evidence: Evidence, source: Any, by: str, *, omega: float, delta: float
+    notion: Notion, evidence: Evidence, log: Log, by: str, *, omega: float, delta: float
 ) -> tuple[tuple[Period, ...], str | None]:
     """Return the audit of every period and of all until its end, and what changed between them.
 
@@ -124,7 +32,7 @@ def by_period(
     differ, that is no population anybody asked about, and nothing is said of it.
     """
     definition = define(notion)
-    parts = list(_parts(evidence, source, by))
+    parts = list(_parts(evidence, log, by))
     sums, periods = [own.sums for _, own, _ in parts], [name for name, _, _ in parts]
     change = drift(definition, evidence.names, sums, periods)
     result = []
@@ -197,20 +105,17 @@ def _same_share(part: Values, whole: Values) -> float:
     return float(chdtrc(len(k) - 1, statistic))
 
 
-def _parts(evidence: Evidence, source: Any, by: str) -> Iterator[tuple[str, Evidence, Evidence]]:
+def _parts(evidence: Evidence, log: Log, by: str) -> Iterator[tuple[str, Evidence, Evidence]]:
     """Return each period's name, its own part of the evidence, and all until its end."""
-    if evidence.rows is None:
-        _, sums, starts = source.sums_by(evidence.overlap, EVERY[by])
-        names = period_of(np.array(starts, dtype="datetime64[s]"), by)[1]
+    rows = evidence.rows
+    if rows is None:
+        names, sums = log.sums_by(evidence.overlap, by)
         so_far = sums[0]
         for k, (name, own) in enumerate(zip(names, sums, strict=True)):
             so_far = so_far + own if k else own
             yield name, evidence.from_sums(own), evidence.from_sums(so_far)
         return
-    rows = evidence.rows
-    if rows.time is None:
-        raise InputError("time is missing: name the column of dates.")
-    codes, names = period_of(rows.time, by)
+    codes, names = rows.periods(by)
     ends = np.searchsorted(codes, np.arange(len(names)), side="right")
     start = 0
     for name, end in zip(names, ends, strict=True):

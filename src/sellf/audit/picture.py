@@ -12,7 +12,7 @@ MOST_DRAWN = 60
 
 def draw(audit: "Audit") -> Any:
     """Return a matplotlib figure: one line a group, its interval, the naive and imputed figures."""
-    from sellf.audit.verdict import say
+    from sellf.logs.names import say
 
     names = list(audit.by_group)
     if len(names) > MOST_DRAWN:

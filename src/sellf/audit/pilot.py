@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit.moments import CANDIDATES, Sample, central, means
-from sellf.audit.scores import BINS, Floats, Person, Side, by_unit, extremes, scores, sides
+from sellf.audit.scores import Side, by_unit, extremes, scores, sides
 from sellf.fairness.notions import Rate
+from sellf.logs.person import BINS, Floats, Person
 
 PILOT = 50
 """At least so many people are looked at,"""

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sellf.audit.interval import Interval
-from sellf.audit.verdict import Verdict, say
+from sellf.audit.verdict import Verdict
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.notions import Notion, Rate, define
 from sellf.fairness.tables import Table
+from sellf.logs.names import say
 
 MOST_PAIRED = 50
 """JSON holds the differences of all pairs for up to this many groups."""

@@ -1,20 +1,23 @@
 """`sellf.audit`: a decision log in, a verdict out."""
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sellf.audit.columns import Columns, name_of, names_of
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import NOTIONS, Notion, define
+from sellf.logs.columns import Columns, name_of, names_of
+from sellf.logs.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from sellf.audit.aipw import Model
+    from sellf.logs.log import Log
 
 
 def audit(
@@ -44,6 +47,7 @@ def audit(
     as_of: str | date | None = None,
     seed: int | None = None,
     drop_missing: bool = False,
+    limits: Limits | None = None,
 ) -> Audit:
     """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
 
@@ -81,16 +85,22 @@ def audit(
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
         drop_missing: no longer available; raises an error that says what to do instead.
+        limits: numbers of rows up to which logs are brought into memory and looked at row by row.
     """
     options = {name: value for name, value in locals().items() if name != "notion"}
     define(notion)
     return _audits([notion], **options)[notion]
 
 
-def audit_all(log: Any, **options: Any) -> Audits:
-    """Audit all notions at once; takes what `audit` takes, except `notion`.
+def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: Any) -> Audits:
+    """Audit several notions at once; takes what `audit` takes, except `notion`.
 
     Every notion's interval holds with probability 1 - delta by itself.
+
+    Args:
+        log: as for `audit`.
+        notions: which; None: all, or all that need no outcome if no column of outcomes is named.
+        options: as for `audit`.
     """
     if "notion" in options:
         raise InputError("audit_all audits every notion: leave notion out, or call audit.")
@@ -104,15 +114,19 @@ def audit_all(log: Any, **options: Any) -> Audits:
         if name not in options:
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
-    notions = [name for name in NOTIONS if labelled or not define(name).needs_label]
-    return Audits(_audits(notions, log=log, **{**defaults, **options}))
+    if notions is None:
+        notions = (name for name in NOTIONS if labelled or not define(name).needs_label)
+    wanted = list(dict.fromkeys(define(name).name for name in notions))
+    if not wanted:
+        raise InputError("notions is empty: name some, or leave it out for all.")
+    return Audits(_audits(wanted, log=log, **{**defaults, **options}))
 
 
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
     # Here and not above, so that `import sellf` stays quick for those who audit nothing.
-    from sellf.audit.maturity import matured, read_maturity, set_aside
+    from sellf.audit.maturity import read_maturity, set_aside
     from sellf.audit.origin import trace
-    from sellf.audit.sources import open_log
+    from sellf.logs.reading import open_log
 
     if options.pop("drop_missing"):
         raise InputError(NO_DROPPING)
@@ -125,7 +139,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
         columns = replace(columns, outcome=None, trust_rejected_outcomes=False)
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
-    source, cutoff = set_aside(open_log(log, columns), columns, maturity)
+    source, cutoff = set_aside(open_log(log, columns, how.limits), maturity)
     asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
     if maturity is None:
@@ -133,8 +147,9 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     result: dict[Notion, Audit] = {}
     if labelled:
         people = source.people_by_group()
-        part = matured(source, columns, cutoff)
-        result = _judged(labelled, part, columns, how, origin, (maturity, cutoff, people))
+        result = _judged(
+            labelled, source.matured(), columns, how, origin, (maturity, cutoff, people)
+        )
     others = [notion for notion in notions if notion not in labelled]
     if others:  # every decision is known: nobody is left out
         result |= _judged(others, source, columns, how, origin)
@@ -143,7 +158,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
 
 def _judged(
     notions: list[Notion],
-    source: Any,
+    source: "Log",
     columns: Columns,
     how: "_How",
     origin: Origin,
@@ -160,16 +175,22 @@ def _judged(
         aside: how long outcomes take, the last day of decisions that count, and how many rows each
             group has in the whole log; nothing for a log that counts as a whole.
     """
-    from sellf.audit.cautions import look_alikes, nearly_all_accepted
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
     from sellf.audit.maturity import in_words, waiting
-    from sellf.audit.periods import by_period, in_order
+    from sellf.audit.periods import by_period
+    from sellf.logs.cautions import look_alikes, nearly_all_accepted
 
     if how.by is not None or (how.anytime and columns.time is not None):
-        source = in_order(source, columns)
+        source = source.in_order()
     evidence = gather(
-        source, columns, overlap=how.overlap, model=how.model, anytime=how.anytime, seed=how.seed
+        source,
+        columns,
+        overlap=how.overlap,
+        model=how.model,
+        anytime=how.anytime,
+        seed=how.seed,
+        limits=how.limits,
     )
     total = evidence.sums.by_group()
     cautions = [
@@ -212,6 +233,7 @@ class _How(NamedTuple):
     by: str | None
     anytime: bool
     seed: int
+    limits: Limits
 
 
 def _how(options: dict[str, Any]) -> _How:
@@ -224,12 +246,15 @@ def _how(options: dict[str, Any]) -> _How:
         overlap = number("overlap", overlap, low=0, high=1, low_open=True)
     one_of("model", options["model"], MODELS)
     by, anytime = options["by"], bool(options["anytime"])
-    return _How(omega, delta, overlap, options["model"], by, anytime, options["seed"])
+    limits = options.pop("limits") or DEFAULT
+    if not isinstance(limits, Limits):
+        raise InputError(f"limits is {limits!r}: give sellf.Limits(...).")
+    return _How(omega, delta, overlap, options["model"], by, anytime, options["seed"], limits)
 
 
 def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
     """Refuse options that do not go together."""
-    from sellf.audit.periods import PERIODS
+    from sellf.logs.dates import PERIODS
 
     labelled = next((notion for notion in notions if define(notion).needs_label), None)
     if columns.outcome is None and labelled is not None:

@@ -17,11 +17,12 @@ from sellf.audit.result import (
     Period,
     Waiting,
 )
-from sellf.audit.verdict import decide, largest, say
+from sellf.audit.verdict import decide, largest
 from sellf.errors import InputError
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.checks import one_of
 from sellf.fairness.notions import Notion, define
+from sellf.logs.names import say
 
 VERDICTS = ("fair", "unfair", "undetermined")
 

@@ -16,39 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.fairness.notions import Rate
-
-Floats = NDArray[np.float64]
-BINS = 10
-"""Strata of the propensity within which predictions are learnt as betting goes on."""
-
-
-class Person(NamedTuple):
-    """What a log says of each person of one group, one entry a row."""
-
-    accepted: Floats
-    """A, 1 or 0."""
-    positive: Floats
-    """A Y: accepted and with a good outcome, 1 or 0; 0 for an outcome that is not known yet."""
-    propensity: Floats | None
-    """p; None if the log does not say."""
-    prediction: Floats | None
-    """f, fixed on other data; None if there is none."""
-    rejected_positive: Floats | None = None
-    """(1 - A) Y where the outcomes of the rejected are known and trusted."""
-    pending: Floats | None = None
-    """1 for accepted people whose outcome is not known; None where there are none."""
-    unit: NDArray[np.intp] | None = None
-    """Whose row it is, as a number; None where every row is another person's."""
-
-    def take(self, rows: NDArray[np.intp] | slice) -> "Person":
-        """Return some of the rows."""
-        fields: Any = (None if field is None else field[rows] for field in self)
-        return Person(*fields)
-
-    @property
-    def units(self) -> int:
-        """How many people there are."""
-        return len(self.accepted) if self.unit is None else len(np.unique(self.unit))
+from sellf.logs.person import BINS, Floats, Person
 
 
 class Scores(NamedTuple):

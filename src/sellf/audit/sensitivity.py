@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sellf.audit.scores import Floats
-from sellf.audit.sums import Sums
 from sellf.fairness.arrays import divide
 from sellf.fairness.notions import Counts, Rate
+from sellf.logs.person import Floats
+from sellf.logs.sums import Sums
 
 LEVELS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """The values of L that are reported."""

@@ -1,12 +1,12 @@
 """From intervals to a verdict."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sellf.audit.interval import Interval
-from sellf.audit.scores import Floats
+from sellf.logs.person import Floats
 
 Verdict: TypeAlias = Literal["fair", "unfair", "undetermined"]
 
@@ -41,8 +41,3 @@ def decide(interval: Interval, omega: float) -> Verdict:
     if interval.high <= omega:
         return "fair"
     return "unfair" if interval.low > omega else "undetermined"
-
-
-def say(name: Any) -> str:
-    """Return a group's name as one reads it."""
-    return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

@@ -6,9 +6,9 @@ from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
-from sellf.audit.files import named_files
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
+from sellf.logs.files import named_files
 
 
 def run(

@@ -6,14 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.errors import InputError
-from sellf.fairness.checks import (
-    column,
-    grouping,
-    numeric,
-    refuse_row,
-    same_length,
-    short,
-)
+from sellf.fairness.checks import column, grouping, numeric, refuse_row, same_length, short
 from sellf.fairness.notions import Counts, View
 
 CHUNK = 1 << 15

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from sellf.audit.result import Audit
-from sellf.audit.verdict import say
 from sellf.fairness.notions import define
+from sellf.logs.names import say
 from sellf.report.charts import (
     Marks,
     Plot,

@@ -5,8 +5,8 @@ from math import isnan
 from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
-from sellf.audit.verdict import say
 from sellf.fairness.notions import define
+from sellf.logs.names import say
 from sellf.report import audit_charts
 from sellf.report.charts import shown
 from sellf.report.page import (

@@ -6,31 +6,29 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from sellf.audit.cautions import may_name_people, repeated_people
-from sellf.audit.columns import Columns, check_names
-from sellf.audit.engine import collect, words
-from sellf.audit.files import are_files, named_files, open_files, with_own_names
-from sellf.audit.lazy import LazyLog
-from sellf.audit.names import Values, is_missing, numbered
-from sellf.audit.rows import Rows, check_rows
 from sellf.errors import InputError
+from sellf.logs.arrays import array, arrays, fetch
+from sellf.logs.cautions import may_name_people, repeated_people
+from sellf.logs.columns import Columns, check_names
+from sellf.logs.engine import collect, words
+from sellf.logs.files import are_files, named_files, open_files, with_own_names
+from sellf.logs.lazy import LazyLog
+from sellf.logs.limits import DEFAULT, Limits
+from sellf.logs.log import Log
+from sellf.logs.names import Values, is_missing, numbered
+from sellf.logs.rows import Rows, check_rows
 
-FETCH_ROWS = 2_000_000
-"""Logs up to this long are brought into memory as a whole."""
 
-
-def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Rows | LazyLog:
+def open_log(log: Any, columns: Columns, limits: Limits = DEFAULT) -> Log:
     """Return a log's rows if it is small or in memory already, else a frame to push sums down to.
 
     Args:
         log: a path, a list of paths, a mapping of columns, or a frame of a kind narwhals knows.
         columns: what the columns mean.
-        fetch_rows: frames that live elsewhere are brought here up to this many rows.
+        limits: up to how many rows a frame that lives elsewhere is brought here.
     """
     if are_files(log):
-        return _files(named_files(log), columns, fetch_rows)
+        return _files(named_files(log), columns, limits)
     if isinstance(log, Mapping):
         check_names(columns, list(log))
         rows = check_rows(columns, _table(columns, log))
@@ -47,9 +45,9 @@ def open_log(log: Any, columns: Columns, *, fetch_rows: int = FETCH_ROWS) -> Row
             "frame (pandas, Polars, PyArrow, DuckDB, Spark), or a mapping of columns."
         ) from None
     if isinstance(frame, nw.LazyFrame):
-        return _lazy(frame, columns, fetch_rows)
+        return _lazy(frame, columns, limits)
     check_names(columns, frame.columns)
-    rows = check_rows(columns, _arrays(frame, columns))
+    rows = check_rows(columns, arrays(frame, columns))
     return _cautioned(rows, columns, frame.columns, lambda name: _distinct(name, frame[name]))
 
 
@@ -72,7 +70,7 @@ def _cautioned(
     columns: Columns,
     present: Iterable[Any],
     distinct: Callable[[str], tuple[int, int]],
-) -> Rows | LazyLog:
+) -> Log:
     """Return the log with what its unused columns make one doubt.
 
     Args:
@@ -91,21 +89,21 @@ def _cautioned(
 
 def _distinct(name: str, values: Any) -> tuple[int, int]:
     """Return how many different values a column in memory has, and how many in all."""
-    array = _array(name, values)
-    known = array[~is_missing(array)]
+    found = array(name, values)
+    known = found[~is_missing(found)]
     return len(numbered(known, name, "person")[0]), len(known)
 
 
-def _files(paths: list[Path], columns: Columns, fetch_rows: int) -> Rows | LazyLog:
+def _files(paths: list[Path], columns: Columns, limits: Limits) -> Log:
     import narwhals as nw
 
     relation, names = open_files(paths)
     check_names(columns, names)
     relation = with_own_names(relation, names, columns.named())
-    return _lazy(nw.from_native(relation), columns, fetch_rows)
+    return _lazy(nw.from_native(relation), columns, limits)
 
 
-def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
+def _lazy(frame: Any, columns: Columns, limits: Limits) -> Log:
     import narwhals as nw
 
     check_names(columns, frame.collect_schema().names())
@@ -119,13 +117,13 @@ def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     count = int(collect(frame.select(nw.len())).item())
     if count == 0:
         raise InputError("the log has no rows: there is nobody to audit.")
-    if count <= fetch_rows:
+    if count <= limits.in_memory:
         source = check_rows(columns, fetch(frame, columns))
     elif columns.person is not None:
         raise InputError(
             f"the log has {count:,} rows, and putting the rows of each person together needs them "
-            f"in memory, up to {fetch_rows:,} rows: audit a part of the log that holds all rows of "
-            "some people, or one row per person without --person."
+            f"in memory, up to {limits.in_memory:,} rows: audit a part of the log that holds all "
+            "rows of some people, or one row per person without --person."
         )
     else:
         source = LazyLog(frame, columns, count)
@@ -144,42 +142,10 @@ def _lazy(frame: Any, columns: Columns, fetch_rows: int) -> Rows | LazyLog:
     return _cautioned(source, columns, frame.collect_schema().names(), distinct)
 
 
-def fetch(frame: Any, columns: Columns) -> dict[str, Values]:
-    """Bring the columns that are named into memory."""
-    return _arrays(collect(frame.select(*columns.named())), columns)
-
-
-def _arrays(frame: Any, columns: Columns) -> dict[str, Values]:
-    return {name: _array(name, frame[name]) for name in columns.named()}
-
-
 def _table(columns: Columns, log: Mapping[str, Any]) -> dict[str, Values]:
-    table = {name: _array(name, log[name]) for name in columns.named()}
+    table = {name: array(name, log[name]) for name in columns.named()}
     lengths = {name: len(values) for name, values in table.items()}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise InputError(f"unequal lengths: {given}. Give one value per person in each.")
     return table
-
-
-def _array(name: str, values: Any) -> Values:
-    """Return one column as a NumPy array; of objects if its values are of several kinds."""
-    if isinstance(values, np.ndarray) and values.ndim == 1:
-        return values
-    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
-        array = np.asarray(values.to_numpy())
-        if array.ndim == 1:
-            return array
-    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
-        raise InputError(f"column {name!r} is {values!r}: give one value per person.")
-    items = list(values)
-    kinds = {type(item) for item in items}
-    if len(kinds) == 1 and kinds <= {bool, int, float} and all(map(_moderate, items)):
-        return np.array(items)
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
-
-
-def _moderate(item: Any) -> bool:
-    return not isinstance(item, int) or -(2**63) <= item < 2**63

@@ -1,13 +1,18 @@
 """Rows in memory: values checked one column at a time, as NumPy arrays."""
 
+import hashlib
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.audit.columns import Columns
-from sellf.audit.names import (
+from sellf.errors import InputError
+from sellf.logs.columns import Columns
+from sellf.logs.dates import dates, period_of
+from sellf.logs.limits import DEFAULT, Limits
+from sellf.logs.names import (
     MOST_LETTERS,
     Values,
     grouping,
@@ -16,8 +21,8 @@ from sellf.audit.names import (
     numbered,
     which_are_yes,
 )
-from sellf.audit.scores import Floats, Person
-from sellf.errors import InputError
+from sellf.logs.person import Floats, Person
+from sellf.logs.sums import Sums, add_up
 
 MOST_GROUPS = 1000
 
@@ -26,6 +31,7 @@ MOST_GROUPS = 1000
 class Rows:
     """A checked log in memory."""
 
+    columns: Columns
     names: list[Any]
     """The groups, in sorted order."""
     codes: NDArray[np.intp]
@@ -40,38 +46,133 @@ class Rows:
     decided_on: Values | None = None
     mature: NDArray[np.bool_] | None = None
     """Which decisions had time to show their outcome; None: all."""
+    cutoff: date | None = None
+    """The last day of those."""
     warnings: tuple[str, ...] = ()
     """What the log's columns make one doubt."""
+    estimated: bool = False
+    """Whether its propensities were estimated from these rows."""
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.codes)
+
+    @property
+    def rows(self) -> "Rows":
+        """The log itself."""
+        return self
+
+    def fingerprint(self) -> tuple[str | None, str]:
+        """Return a SHA-256 of what was read, row by row, and what it was taken of."""
+        total = hashlib.sha256(repr(list(map(str, self.names))).encode("utf-8", "surrogatepass"))
+        parts = {"group": self.codes.astype("<i8"), **self.person._asdict(), "time": self.time}
+        for name, values in (parts | (self.features or {})).items():
+            if values is None:
+                continue
+            total.update(f"\0{name}\0".encode("utf-8", "surrogatepass"))
+            plain = np.asarray(values)
+            if plain.dtype.kind in "iufbM":
+                total.update(np.ascontiguousarray(plain).tobytes())
+            else:
+                total.update("\0".join(map(str, plain.tolist())).encode("utf-8", "surrogatepass"))
+        return total.hexdigest(), "the columns used, in the order of the rows"
 
     def of_group(self, place: int) -> Person:
-        """Return the rows of one group."""
-        return self.person.take(np.flatnonzero(self.codes == place))
+        """Return the rows of one group, in an order that depends on nothing else."""
+        return self.person.take(np.flatnonzero(self.codes == place)).sorted()
 
     def people_by_group(self) -> dict[Any, int]:
         """Return how many rows each group has."""
         counts = np.bincount(self.codes, minlength=len(self.names))
         return dict(zip(self.names, map(int, counts), strict=True))
 
-    def matured(self) -> "Rows":
-        """Return the rows that had time to show their outcomes, and the groups that have some."""
-        if self.mature is None:
-            return self
-        kept = np.flatnonzero(self.mature)
-        present, codes = np.unique(self.codes[kept], return_inverse=True)
-        person = self.person.take(kept)
-        pending = 0 if person.pending is None else int(person.pending.sum())
-        features = self.features and {name: values[kept] for name, values in self.features.items()}
+    def sums(self, overlap: float) -> tuple[list[Any], Sums]:
+        """Return the groups and their sums."""
+        return self.names, add_up(self.codes, len(self.names), self.person, overlap)
+
+    def sums_by(self, overlap: float, by: str) -> tuple[list[str], list[Sums]]:
+        """Return the names and the sums of every period."""
+        codes, names = self.periods(by)
+        parts = [self.take(np.flatnonzero(codes == k)) for k in range(len(names))]
+        return names, [part.sums(overlap)[1] for part in parts]
+
+    def periods(self, by: str) -> tuple[NDArray[np.intp], list[str]]:
+        """Return each row's period, as a place among the names that follow."""
+        return period_of(dates(self.time, str(self.columns.time)), by)
+
+    def people(
+        self, names: list[Any], sums: Sums, limits: Limits = DEFAULT
+    ) -> tuple[Person | None, ...]:
+        """Return the rows of each group that is small enough to be looked at row by row."""
+        # Sums tell as much of very many rows, and need no room; but not of people with several.
+        needed = self.estimated or self.person.unit is not None
+        size = sums.people.sum(axis=-1)
+        return tuple(
+            self.of_group(i) if needed or size[i] <= limits.row_by_row else None
+            for i in range(len(names))
+        )
+
+    def take(self, kept: NDArray[np.intp] | slice) -> "Rows":
+        """Return some of the rows, of the same groups."""
+
+        def of(values: Any) -> Any:
+            return None if values is None else values[kept]
+
         return replace(
             self,
-            names=[self.names[i] for i in present],
+            codes=self.codes[kept],
+            person=self.person.take(kept),
+            time=of(self.time),
+            features=self.features and {name: of(values) for name, values in self.features.items()},
+            decided_on=of(self.decided_on),
+            mature=of(self.mature),
+        )
+
+    def in_order(self) -> "Rows":
+        """Return the rows in the order of time."""
+        times = dates(self.time, str(self.columns.time))
+        return replace(self, time=times).take(np.argsort(times, kind="stable"))
+
+    def latest(self) -> date:
+        """Return the day of the last decision."""
+        return self._days().max().item()
+
+    def up_to(self, cutoff: date) -> "Rows":
+        """Return the log with the decisions marked that were made until a day."""
+        mature = self._days() < np.datetime64(cutoff + timedelta(1))
+        return replace(self, mature=mature, cutoff=cutoff)
+
+    def _days(self) -> NDArray[np.datetime64]:
+        found = dates(self.decided_on, str(self.columns.decided_on), "decided_on")
+        return found.astype("datetime64[D]")
+
+    def matured(self) -> "Rows":
+        """Return what `up_to` marked and the groups that have some, or say if it is too little."""
+        if self.mature is None:
+            return self
+        part = self.take(np.flatnonzero(self.mature))
+        columns = self.columns
+        if not part.count:
+            raise InputError(nothing_mature(str(columns.decided_on), str(self.cutoff)))
+        present, codes = np.unique(part.codes, return_inverse=True)
+        pending = 0 if part.person.pending is None else int(part.person.pending.sum())
+        names = [self.names[i] for i in present]
+        if part.person.accepted.all():
+            raise InputError(accepted_only(columns, part.count))
+        if pending and pending == part.person.accepted.sum():
+            raise InputError(missing_message(str(columns.outcome), pending))
+        if len(names) < 2:
+            raise InputError(one_group(columns, names))
+        return replace(
+            part,
+            names=names,
             codes=codes.astype(np.intp),
-            person=person if pending else person._replace(pending=None),
-            time=None if self.time is None else self.time[kept],
-            features=features,
+            person=part.person if pending else part.person._replace(pending=None),
             pending=pending,
-            people_in_several_groups=_several_groups(person.unit, codes),
-            decided_on=None if self.decided_on is None else self.decided_on[kept],
+            people_in_several_groups=_several_groups(part.person.unit, codes),
             mature=None,
+            cutoff=None,
         )
 
 
@@ -106,7 +207,7 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     waiting = 0 if pending is None else int(pending.sum())
     decided = None if columns.decided_on is None else table[columns.decided_on]
     several_groups = _several_groups(unit, codes)
-    return Rows(names, codes, person, time, features, waiting, several_groups, decided)
+    return Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
 
 
 def nothing_mature(name: str, cutoff: str) -> str:

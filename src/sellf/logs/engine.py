@@ -4,8 +4,8 @@ from typing import Any
 
 import narwhals as nw
 
-from sellf.audit.names import missing, which_are_yes
 from sellf.errors import InputError
+from sellf.logs.names import missing, which_are_yes
 
 MOST_VALUES = 1000
 """How many different values of a column that should have two are looked at."""
@@ -50,6 +50,12 @@ def is_one_of(column: Any, values: list[Any]) -> Any:
 def words(column: Any, kind: Any) -> Any:
     """Return a column; of words if it numbers a list of them."""
     return column.cast(nw.String) if kind in (nw.Categorical, nw.Enum) else column
+
+
+def where(condition: Any, value: Any, other: Any) -> Any:
+    """Return one value where a condition holds and another where it does not."""
+    one, two = (nw.lit(x) if isinstance(x, float) else x for x in (value, other))
+    return nw.when(condition).then(one).otherwise(two)
 
 
 def count(condition: Any) -> Any:

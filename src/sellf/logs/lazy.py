@@ -12,20 +12,28 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from sellf.audit.columns import Columns
-from sellf.audit.engine import (
+from sellf.errors import InputError
+from sellf.fairness.checks import sorted_names
+from sellf.logs.arrays import fetch
+from sellf.logs.columns import Columns
+from sellf.logs.dates import EVERY, period_of
+from sellf.logs.engine import (
     Reading,
     collect,
     count,
     different,
     refuse_values,
+    where,
     with_number,
     words,
 )
-from sellf.audit.names import USUAL_DATES, missing_names, no_names, read_as
-from sellf.audit.rows import (
+from sellf.logs.limits import DEFAULT, Limits
+from sellf.logs.names import USUAL_DATES, missing_names, no_names, read_as
+from sellf.logs.person import BINS, Person
+from sellf.logs.rows import (
     MOST_GROUPS,
     accepted_only,
+    check_rows,
     many_groups,
     missing_message,
     nothing_mature,
@@ -33,15 +41,13 @@ from sellf.audit.rows import (
     rejected_message,
     untrusted_message,
 )
-from sellf.audit.scores import BINS
-from sellf.audit.sums import STRATA, Sums
-from sellf.audit.terms import SCALED, strata, weights
-from sellf.errors import InputError
-from sellf.fairness.checks import sorted_names
+from sellf.logs.sums import STRATA, Sums, terms
 
 BAD = ("no_decision", "hidden_outcome", "hidden_unknown", "no_chance", "impossible", "certain",
        "no_score", "odd_decision", "odd_outcome")  # fmt: skip
 """Columns that count rows that cannot be used."""
+MOST_FETCHED = 100
+"""Rows of so many groups are fetched at most."""
 SPELLINGS = 10
 """Groups may be spelled in this many ways on average, with blanks around them for example."""
 
@@ -63,22 +69,55 @@ class LazyLog:
         names, (sums,), _ = self._add_up(overlap, None)
         return names, sums
 
-    def sums_by(self, overlap: float, every: str) -> tuple[list[Any], list[Sums], list[Any]]:
-        """Return the groups, and the sums and the first day of every period.
+    def sums_by(self, overlap: float, by: str) -> tuple[list[str], list[Sums]]:
+        """Return the names and the sums of every period."""
+        _, sums, starts = self._add_up(overlap, EVERY[by])
+        return period_of(np.array(starts, dtype="datetime64[s]"), by)[1], sums
 
-        Args:
-            overlap: the smallest propensity that is weighted by.
-            every: how long a period is, in narwhals' words: "1mo".
-        """
-        return self._add_up(overlap, every)
+    @property
+    def rows(self) -> None:
+        """Nothing: they are not in memory."""
+        return None
+
+    def fingerprint(self) -> tuple[str | None, str]:
+        """Return nothing, and why."""
+        return None, "none was taken: the log stayed in its engine"
 
     def people_by_group(self) -> dict[Any, int]:
         """Return how many rows each group has."""
         names, sums = self.sums(1.0)
         return dict(zip(names, map(int, sums.people.sum(axis=-1)), strict=True))
 
-    def latest(self, column: str) -> Any:
-        """Return the last day in a column of dates."""
+    def people(
+        self, names: list[Any], sums: Sums, limits: Limits = DEFAULT
+    ) -> tuple[Person | None, ...]:
+        """Return the rows of the smallest groups, as many groups as fit into memory together."""
+        size = sums.people.sum(axis=-1)
+        chosen: list[int] = []
+        for i in np.argsort(size, kind="stable"):
+            if size[[*chosen, i]].sum() > limits.fetched or len(chosen) >= MOST_FETCHED:
+                break
+            chosen.append(int(i))
+        people: list[Person | None] = [None] * len(names)
+        if chosen:
+            wanted = [names[i] for i in chosen]
+            table = fetch(self.of_groups(wanted), self.columns)
+            rows = check_rows(self.columns, table, several=False)
+            for place, name in enumerate(rows.names):
+                people[names.index(name)] = rows.of_group(place)
+        return tuple(people)
+
+    def in_order(self) -> "LazyLog":
+        """Return the log as it is: sums do not depend on the order."""
+        return self
+
+    def up_to(self, cutoff: date) -> "LazyLog":
+        """Return the log with a last day of decisions that count."""
+        return replace(self, cutoff=cutoff)
+
+    def latest(self) -> date:
+        """Return the day of the last decision."""
+        column = str(self.columns.decided_on)
         there = self.frame.select(_v=self._day(column, column, "decided_on"))
         gone = int(collect(there.select(count(nw.col("_v").is_null()).sum())).item() or 0)
         if gone:
@@ -154,13 +193,13 @@ class LazyLog:
         if len(spelled) > SPELLINGS * MOST_GROUPS or len(set(spelled.values())) > MOST_GROUPS:
             raise InputError(many_groups(self.columns, MOST_GROUPS + 1))
         keys = [*map(self._own, self.columns.group), "_p", "_f", "_t"]
-        scaled, problems = weights(self.columns, overlap), self._problems()
+        scaled, problems = self._scaled(overlap), self._problems()
         summed = ["accepted", "positive", "pending", "problems", *scaled]
         if self.columns.trust_rejected_outcomes:
             summed.append("hidden")
         table = (
             self._prepared()
-            .with_columns(**strata(self.columns), _t=self._period(every))
+            .with_columns(**self._strata(), _t=self._period(every))
             .with_columns(**scaled, problems=sum((nw.col(name) for name in problems), nw.lit(0)))
             .group_by(*keys)
             .agg(nw.len().alias("people"), *(nw.col(name).sum() for name in summed))
@@ -171,6 +210,27 @@ class LazyLog:
         labels = self._names(raw)
         self._refuse(columns, labels)
         return self._assemble(columns, labels)
+
+    def _scaled(self, overlap: float) -> dict[str, Any]:
+        """Return the sums that depend on propensities and predictions, as expressions."""
+        c = self.columns
+        a, ay, p, f, pending = (
+            nw.col(name) for name in ("accepted", "positive", "p", "f", "pending")
+        )
+        known, predicted = None if c.propensity is None else p, None if c.score is None else f
+        one = nw.lit(1.0)
+        return terms(a, ay, known, predicted, pending, overlap, one=one, where=where)
+
+    def _strata(self) -> dict[str, Any]:
+        """Return the numbers of the strata: of the propensity, and of the prediction."""
+
+        def bins(name: str, column: str | None) -> Any:
+            if column is None:
+                return nw.lit(BINS)
+            number = (nw.col(name) * BINS) // 1
+            return nw.when(number >= BINS).then(nw.lit(float(BINS - 1))).otherwise(number)
+
+        return {"_p": bins("p", self.columns.propensity), "_f": bins("f", self.columns.score)}
 
     def _day(self, name: str, column: str, option: str) -> Any:
         kind = self.frame.collect_schema()[name]
@@ -317,6 +377,6 @@ class LazyLog:
             values = np.array(columns[name], dtype=np.float64)
             return np.bincount(cell, values, int(np.prod(shape))).reshape(shape)
 
-        fields = ["people", "accepted", "positive", "hidden", "pending", *SCALED]
+        fields = ["people", "accepted", "positive", "hidden", "pending", *Sums._fields[5:]]
         sums = [total(name) for name in fields]
         return names, [Sums(*(field[i] for field in sums)) for i in range(len(periods))], periods

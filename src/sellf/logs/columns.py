@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from sellf.audit.names import short
 from sellf.errors import InputError
+from sellf.logs.names import short
 
 
 @dataclass(frozen=True)

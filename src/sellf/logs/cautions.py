@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-from sellf.audit.columns import Columns
-from sellf.audit.scores import Floats
-from sellf.audit.verdict import say
+from sellf.logs.columns import Columns
+from sellf.logs.names import say
+from sellf.logs.person import Floats
 
 FEW_REJECTED = 0.02
 """A smaller share of rejected people is warned of."""

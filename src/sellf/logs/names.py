@@ -205,3 +205,8 @@ def _equal(kind: Any, wanted: Any) -> bool:
         return bool(kind == wanted)
     except (TypeError, ValueError):
         return False
+
+
+def say(name: Any) -> str:
+    """Return a group's name as one reads it."""
+    return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

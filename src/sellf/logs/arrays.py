@@ -1,0 +1,44 @@
+"""Columns of any kind as NumPy arrays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sellf.errors import InputError
+from sellf.logs.columns import Columns
+from sellf.logs.engine import collect
+from sellf.logs.names import Values
+
+
+def fetch(frame: Any, columns: Columns) -> dict[str, Values]:
+    """Bring the columns that are named into memory."""
+    return arrays(collect(frame.select(*columns.named())), columns)
+
+
+def arrays(frame: Any, columns: Columns) -> dict[str, Values]:
+    """Return the columns that are named, of a frame in memory."""
+    return {name: array(name, frame[name]) for name in columns.named()}
+
+
+def array(name: str, values: Any) -> Values:
+    """Return one column as a NumPy array; of objects if its values are of several kinds."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values
+    if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
+        made = np.asarray(values.to_numpy())
+        if made.ndim == 1:
+            return made
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):
+        raise InputError(f"column {name!r} is {values!r}: give one value per person.")
+    items = list(values)
+    kinds = {type(item) for item in items}
+    if len(kinds) == 1 and kinds <= {bool, int, float} and all(map(_moderate, items)):
+        return np.array(items)
+    made = np.empty(len(items), dtype=object)
+    made[:] = items
+    return made
+
+
+def _moderate(item: Any) -> bool:
+    return not isinstance(item, int) or -(2**63) <= item < 2**63
