@@ -4,11 +4,11 @@ The names below are the public ones. Importing them needs NumPy alone: what trai
 brings JAX in when it is first used.
 """
 
+import sellf.interrupts as _interrupts  # noqa: F401, I001 - before what takes a while to import
 import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-import sellf.interrupts as _interrupts  # noqa: F401 - before what takes a while to import
 from sellf import errors, report
 from sellf._version import __version__ as __version__
 from sellf.audit import Audit, Audits, audit, audit_all

@@ -33,7 +33,7 @@ RUN = (
     "loggers.json",
 )
 """What a run's folder may hold, in a store too; no output is written over these."""
-_STREAMS = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/.*")
+_STREAMS = re.compile(r"/dev/(stdout|stderr|null|fd/\d+)|/proc/.*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -50,8 +50,6 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
         raise InputError(f"there is no folder {path.parent} for {option} {path}: make it first.")
     if path.is_dir():
         raise InputError(f"{option} {path} is a folder: name a file in it.")
-    if path.is_block_device():
-        raise InputError(f"{option} {path} is a disk: give the name of a file.")
     for one in inputs:
         if _same_place(path, one):
             raise InputError(
@@ -59,6 +57,11 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
             )
     if _streamed(path):
         return
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"{option} {path} is not a regular file but a device, a pipe or a socket: give the "
+            "name of a file."
+        )
     target = path.resolve()
     refused = target if target.exists() else target.parent
     if not os.access(refused, os.W_OK) or not os.access(target.parent, os.W_OK):
@@ -74,7 +77,7 @@ def _same_place(path: Path, other: Path) -> bool:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole: beside it first, then in its place; pipes and terminals are written to.
+    """Write a file whole: beside it first, then in its place; only standard output is written to.
 
     What a link leads to is written, and the link stays.
     """
@@ -85,7 +88,7 @@ def write(path: Path, content: bytes) -> None:
             return
         path = path.resolve() if path.is_symlink() else path
         if path.exists() and not path.is_file():
-            raise InputError(f"cannot write {path}: it is a folder or a disk, not a file.")
+            raise InputError(f"cannot write {path}: it is not a regular file.")
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
         prefix, suffix = leftovers.affixes(path.name)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=prefix, suffix=suffix)
@@ -111,14 +114,11 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _streamed(path: Path) -> bool:
-    """Return whether a path is a pipe, a terminal or the like: there is no file to replace."""
-    if _STREAMS.fullmatch(str(path.absolute())):
-        return True
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+    """Return whether a path is this process' own output, or nowhere: there is no file to replace.
+
+    A named pipe without a reader would be waited for, and a device may be anything.
+    """
+    return _STREAMS.fullmatch(str(path.absolute())) is not None
 
 
 def write_folder(path: Path, contents: dict[str, bytes]) -> Path:
@@ -168,7 +168,7 @@ def read(path: Path, most: int = LARGEST, *, follow: bool = True) -> bytes:
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise InputError(f"{path} is not a regular file, and is not read.")
-        content = file.read(most + 1)
+        content = file.read(most + 1) or b""  # of what has nothing to read yet, None
     if len(content) > most:
         raise InputError(f"{path} has more than {most:,} bytes: it is not what was expected here.")
     return content
@@ -202,8 +202,7 @@ def read_tensors(path: Path, *, finite: bool = False) -> dict[str, np.ndarray]:
         raise InputError(
             f"cannot read {path}: it is missing or damaged ({error}). {AGAIN}"
         ) from None
-    # Files of earlier versions have no checksum.
-    if written is not None and written != _checksum(arrays):
+    if written != _checksum(arrays):
         raise InputError(f"{path} is damaged: its numbers are not as they were written. {AGAIN}")
     if finite:
         bad = [name for name, array in arrays.items() if not _finite(array)]
@@ -261,16 +260,41 @@ def _float(text: str) -> float:
 
 def sealed_json(content: dict[str, Any]) -> bytes:
     """Return an object as JSON, with a checksum that `read_json` compares."""
-    return json.dumps(content | {"sha256": _seal(content)}, indent=2).encode()
+    return json.dumps(sealed(content), indent=2).encode()
 
 
-def _seal(content: dict[str, Any]) -> str:
+def sealed(content: dict[str, Any]) -> dict[str, Any]:
+    """Return an object with its checksum."""
+    return content | {"sha256": seal(content)}
+
+
+def seal(content: dict[str, Any]) -> str:
+    """Return the checksum of plain values, whether or not they hold one."""
     plain = {name: value for name, value in content.items() if name != "sha256"}
     return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict[str, Any]:
-    """Read a JSON object written by this version, with the entries (and their types) it needs."""
+def notes(path: Path) -> dict[str, str]:
+    """Return what a safetensors file says of itself; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+            return metadata(start + file.read(min(int.from_bytes(start, "little"), LARGEST_TEXT)))
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return {}
+
+
+def read_json(
+    path: Path, expected_format: int, needed: dict[str, type], *, sealed: bool = True
+) -> dict[str, Any]:
+    """Read a JSON object written by this version, with the entries (and their types) it needs.
+
+    Args:
+        path: of the file.
+        expected_format: the number that it has to have under "format".
+        needed: its entries.
+        sealed: whether it has a checksum.
+    """
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}.")
     try:
@@ -295,7 +319,7 @@ def read_json(path: Path, expected_format: int, needed: dict[str, type]) -> dict
             f"{path} lacks {', '.join(lost)}, or holds something else there: it is damaged, or "
             "not what was expected here. Train anew, under another name."
         )
-    if content.get("sha256") not in (None, _seal(content)):
+    if sealed and content.get("sha256") != seal(content):
         raise InputError(f"{path} is damaged: it is not as it was written. {AGAIN}")
     return content
 

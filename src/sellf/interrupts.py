@@ -12,18 +12,29 @@ Ctrl-C from then on. In a program of somebody else it does nothing of itself.
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Self
 
 CODE = 130
 """What a shell calls a command that was stopped with Ctrl-C."""
-_requested = threading.Event()
-_listens = threading.Event()
-"""Whether a command is under way, which may end the process."""
-_free = threading.Event()
-"""Whether it has nothing to lose now."""
+_said: list[bool] = []
+"""Whether anybody was told that the command was stopped."""
+
+
+def _leave(number: int = 0, frame: object = None) -> None:
+    """End the process: nothing is unwound, since what is interrupted may not bear it."""
+    try:
+        if os.isatty(2):
+            os.write(2, b"\x1b[?25h\n")  # a bar hides the cursor
+        if first_to_say():
+            os.write(2, b"sellf: stopped.\n")
+    except OSError:
+        pass
+    os._exit(CODE)
+
+
+def first_to_say() -> bool:
+    """Return whether nobody was told yet; from now on somebody was."""
+    _said.append(True)
+    return len(_said) == 1
 
 
 def _from_the_start() -> None:
@@ -31,13 +42,28 @@ def _from_the_start() -> None:
     first = sys.argv[0] if sys.argv else ""
     module = first == "-m" and _after(sys.orig_argv, "-m") == "sellf"
     script = os.path.basename(first) in ("sellf", "sellf.exe")  # noqa: PTH119
-    if (module or script) and _usual():
+    if (module or script) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
 
 def _after(words: list[str], word: str) -> str | None:
     place = words.index(word) + 1 if word in words else len(words)
     return words[place] if place < len(words) else None
+
+
+_from_the_start()
+
+# Only now: these take a while.
+import threading  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
+from typing import Any, Self  # noqa: E402
+
+_requested = threading.Event()
+_listens = threading.Event()
+"""Whether a command is under way, which may end the process."""
+_free = threading.Event()
+"""Whether it has nothing to lose now."""
 
 
 def _usual() -> bool:
@@ -52,12 +78,14 @@ def listening() -> Iterator[None]:
     """Remember Ctrl-C until the end of a command."""
     usual = _usual()
     _requested.clear()
+    _said.clear()
     if not usual:
         yield
         _requested.clear()
         return
     signal.signal(signal.SIGINT, _handle)
     _listens.set()
+    hook, sys.unraisablehook = sys.unraisablehook, _unless_interrupted(sys.unraisablehook)
     # The system writes to a pipe at once, also while the main thread is in a library for long.
     end, begin = os.pipe()
     os.set_blocking(begin, False)
@@ -68,9 +96,20 @@ def listening() -> Iterator[None]:
     finally:
         signal.set_wakeup_fd(before)
         os.close(begin)
+        sys.unraisablehook = hook
         _listens.clear()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _requested.clear()
+
+
+def _unless_interrupted(tell: Any) -> Any:
+    """Return a hook that says nothing of Ctrl-C within a callback: it is remembered."""
+
+    def told(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            tell(lost)
+
+    return told
 
 
 def _watch(end: int) -> None:
@@ -120,15 +159,6 @@ def _imports(frame: object) -> bool:
     return False
 
 
-def _leave(number: int = 0, frame: object = None) -> None:
-    """End the process: nothing is unwound, since what is interrupted may not bear it."""
-    with suppress(OSError):
-        if os.isatty(2):
-            os.write(2, b"\x1b[?25h\n")  # a bar hides the cursor
-        os.write(2, b"sellf: stopped.\n")
-    os._exit(CODE)
-
-
 def requested() -> bool:
     """Return whether Ctrl-C was pressed."""
     return _requested.is_set()
@@ -164,6 +194,3 @@ class DeferredInterrupt:
     def __exit__(self, *error: object) -> None:
         if self.mine:
             signal.signal(signal.SIGINT, self.before)
-
-
-_from_the_start()

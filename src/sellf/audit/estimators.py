@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sellf.audit import betting, moments, pilot, shares
-from sellf.audit.scores import by_unit, extremes, scores, sides
+from sellf.audit.scores import Side, by_unit, extremes, scores, sides
 from sellf.audit.shares import Share
 from sellf.audit.sums import sample
 from sellf.fairness.notions import Rate
@@ -108,6 +108,35 @@ class Group:
         most = most * self.prepared.normal_width(rate)
         return "moments" if fitted.width(rate) <= most else "betting"
 
+    def estimate(self, rate: Rate) -> tuple[float, float] | None:
+        """Return estimates of the least and the largest utility that the log allows, over people.
+
+        None where every row is another person's: then sums over rows say it.
+        """
+        person = self.person
+        if person is None or person.unit is None:
+            return None
+        guess = person.prediction
+        if guess is None and person.propensity is not None:
+            guess = pilot.predictions(person, pilot.by_bin(person, self.overlap))
+        far = 1 / self.overlap
+        found = sides(
+            rate, person, scores(person, self.overlap, 0.0 if guess is None else guess, far, far)
+        )
+        ends = []
+        for side in (by_unit(side, person.unit) for side in found):
+            whole = 1.0 if side.whole is None else float(side.whole.mean())
+            ends.append(min(max(float(side.part.mean()) / whole, 0.0), 1.0) if whole > 0 else 0.5)
+        return min(ends), max(ends)
+
+    @property
+    def accepted(self) -> float:
+        """How many people were accepted; of those with several rows, the share of these counts."""
+        person = self.person
+        if person is None or person.unit is None:
+            return float(self.total.accepted)
+        return float(by_unit(Side(person.accepted, None), person.unit).part.sum())
+
     @property
     def prepared(self) -> pilot.Prepared:
         """The rows with what the pilot says."""
@@ -182,9 +211,11 @@ class Group:
 
 def interval(rate: Rate, group: Group, alpha: float) -> tuple[float, float]:
     """Return both ends of a group's utility; together they miss with probability alpha at most."""
-    low, high = lower(rate, group, alpha / 2), upper(rate, group, alpha / 2)
-    # Ends that crossed happen with probability alpha at most; then nothing is claimed.
-    return (max(low, 0.0), min(high, 1.0)) if low <= high else (0.0, 1.0)
+    low = max(lower(rate, group, alpha / 2), 0.0)
+    high = min(upper(rate, group, alpha / 2), 1.0)
+    # Ends that crossed, or lie beyond what is possible, have probability alpha at most; then
+    # nothing is claimed.
+    return (low, high) if low <= high else (0.0, 1.0)
 
 
 def lower(rate: Rate, group: Group, alpha: float, kind: Kind | None = None) -> float:

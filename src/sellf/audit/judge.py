@@ -7,7 +7,7 @@ import numpy as np
 from sellf.audit import anytime as ever
 from sellf.audit import estimators
 from sellf.audit.certificate import certificate
-from sellf.audit.estimate import views
+from sellf.audit.estimate import Views, views
 from sellf.audit.estimators import METHODS, Kind
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
@@ -83,20 +83,20 @@ def _judge(
     void = evidence.contradiction if rate.hides else None
     usable = evidence if void is None else evidence.without_propensities()
     predicted, trusted = usable.predicted, usable.trusted
-    seen = views(rate, usable.sums, predicted=predicted, trusted=trusted)
+    seen = estimates(rate, usable)
     found = intervals(rate, usable, seen.value, delta=delta, anytime=anytime)
     span, value, ends = found.span, found.value, found.ends
     verdict = decide(span, omega) if void is None else "undetermined"
     doubts, overturned = _doubts(rate, usable, found, omega) if void is None else ((), None)
-    total = usable.sums.by_group()
+    groups = usable.groups
     unidentified = np.minimum(seen.high - seen.low, ends.high - ends.low)
     by_group = {
         name: GroupFigures(
             float(ends.low[i]),
             float(value[i]),
             float(ends.high[i]),
-            int(total.people[i]),
-            int(total.accepted[i]),
+            groups[i].people,
+            round(groups[i].accepted),
             float(seen.naive[i]),
             float(seen.imputed[i]),
             float(unidentified[i]),
@@ -112,7 +112,7 @@ def _judge(
         delta=delta,
         verdict=verdict,
         difference=span,
-        signed=Interval(float(low[1, 0]), float(value[1] - value[0]), float(-low[0, 1]))
+        signed=_within(float(low[1, 0]), float(value[1] - value[0]), float(-low[0, 1]))
         if len(value) == 2 and found.lower is not None
         else None,
         by_group=by_group,
@@ -143,11 +143,25 @@ def _judge(
     )
 
 
+def estimates(rate: Rate, evidence: Evidence) -> Views:
+    """Return every group's utility in all views; of people with several rows, over people."""
+    seen = views(rate, evidence.sums, predicted=evidence.predicted, trusted=evidence.trusted)
+    for i, group in enumerate(evidence.groups):
+        ends = group.estimate(rate)
+        if ends is not None:
+            seen.low[i], seen.high[i] = ends
+    return seen
+
+
+def _within(low: float, value: float, high: float) -> Interval:
+    return Interval(low, min(max(value, low), high), high)
+
+
 def _by_pair(names: list[Any], found: Judged) -> dict[tuple[Any, Any], Interval] | None:
     if found.lower is None or not 2 < len(names) <= MOST_PAIRED:
         return None
     return {
-        (a, b): Interval(
+        (a, b): _within(
             float(found.lower[j, i]),
             float(found.value[j] - found.value[i]),
             float(-found.lower[i, j]),
@@ -195,9 +209,10 @@ def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
             if i != j:
                 alpha = delta / (count * (count - 1))
                 lower[i, j] = estimators.lower_difference(rate, first, second, alpha)
+    # Ends that crossed, or lie beyond what is possible, have probability delta at most; then
+    # nothing is claimed.
+    crossed = (lower > -lower.T) | (lower > 1) | (lower.T > 1)
     lower = np.clip(lower, -1.0, 1.0)
-    # Ends that crossed happen with probability delta at most; then nothing is claimed.
-    crossed = lower > -lower.T
     np.fill_diagonal(crossed, False)
     return np.where(crossed, -1.0, lower)
 

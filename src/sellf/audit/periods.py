@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc
 
-from sellf.audit.estimate import views
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
-from sellf.audit.judge import intervals
+from sellf.audit.judge import estimates, intervals
 from sellf.audit.result import Period
 from sellf.audit.verdict import decide, largest
 from sellf.fairness.notions import Definition, Notion, define
@@ -127,8 +126,8 @@ def _span(definition: Definition, evidence: Evidence, delta: float) -> Interval:
     usable = _usable(definition, evidence)
     found = []
     for rate in definition.rates:
-        seen = views(rate, usable.sums, predicted=usable.predicted, trusted=usable.trusted)
-        found.append(intervals(rate, usable, seen.value, delta=delta / len(definition.rates)).span)
+        value = estimates(rate, usable).value
+        found.append(intervals(rate, usable, value, delta=delta / len(definition.rates)).span)
     return largest(found)
 
 

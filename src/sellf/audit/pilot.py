@@ -192,11 +192,11 @@ def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepare
     few, rest = person.take(np.flatnonzero(chosen)), person.take(np.flatnonzero(~chosen))
     if person.propensity is None or person.rejected_positive is not None:
         return Prepared(few, rest, np.zeros(BINS), 0.0, overlap)
-    by_bin = _by_bin(few, overlap)
-    guess = predictions(few, by_bin)
+    by_tenth = by_bin(few, overlap)
+    guess = predictions(few, by_tenth)
     p = np.where(few.propensity >= overlap, few.propensity, 1.0)  # pyright: ignore
     largest = ROOM * float((np.maximum(guess, 1 - guess) * (1 - p) / p).max(initial=0.0))
-    return Prepared(few, rest, by_bin, max(LEAST, largest), overlap)
+    return Prepared(few, rest, by_tenth, max(LEAST, largest), overlap)
 
 
 def _far(rate: Rate, reach: float) -> float:
@@ -218,7 +218,7 @@ def predictions(person: Person, by_bin: Floats) -> Floats:
     return by_bin[np.minimum((person.propensity * BINS).astype(np.intp), BINS - 1)]
 
 
-def _by_bin(few: Person, overlap: float) -> Floats:
+def by_bin(few: Person, overlap: float) -> Floats:
     """Return the share of good outcomes by tenth of the propensity, drawn to the overall share."""
     p = few.propensity
     if p is None:

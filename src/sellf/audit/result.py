@@ -11,6 +11,7 @@ from sellf.audit.verdict import Verdict
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.notions import Notion, Rate, define
 from sellf.fairness.tables import Table
+from sellf.files import sealed
 from sellf.logs.names import say
 
 MOST_PAIRED = 50
@@ -312,8 +313,8 @@ class Audit(Table):
         }
 
     def to_json(self) -> str:
-        """Return every figure as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        """Return every figure as JSON, with a checksum."""
+        return _json(sealed(self.to_dict()))
 
     def plot(self) -> Any:
         """Draw each group's interval beside the naive and the imputed figure; needs matplotlib."""
@@ -355,14 +356,18 @@ class Audits(Table):
         return {str(notion): audit.to_dict() for notion, audit in self.by_notion.items()}
 
     def to_json(self) -> str:
-        """Return every figure as JSON."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        """Return every figure as JSON, each audit with a checksum."""
+        return _json({name: sealed(content) for name, content in self.to_dict().items()})
 
     def plot(self) -> Any:
         """Draw each notion's interval beside the naive and the imputed figure; needs matplotlib."""
         from sellf.audit.picture import draw_notions
 
         return draw_notions(self)
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _name(name: Any) -> Any:

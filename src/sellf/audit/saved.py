@@ -42,10 +42,12 @@ def read(path: Path) -> Audit | Audits:
     except ValueError as error:
         raise InputError(f"{path} is not JSON that can be read ({error}). {_ADVICE}") from None
     try:
+        if not isinstance(content, dict):
+            raise ValueError("it is not an object")
         if "notion" in content:
-            return _audit(content)
+            return _sealed(content)
         by_notion: dict[Notion, Audit] = {
-            found.notion: found for found in map(_audit, content.values())
+            found.notion: found for found in map(_sealed, content.values())
         }
         if not by_notion:
             raise ValueError("it is empty")
@@ -59,6 +61,14 @@ def read(path: Path) -> Audit | Audits:
 
 
 _ADVICE = "Write one with `sellf audit ... --json > audit.json`."
+
+
+def _sealed(saved: dict[str, Any]) -> Audit:
+    """Return an audit that is as it was written."""
+    found = _audit(saved)
+    if saved.get("sha256") != files.seal(saved):
+        raise EditedError("its figures are not those that its checksum is of.")
+    return found
 
 
 def _audit(saved: dict[str, Any]) -> Audit:

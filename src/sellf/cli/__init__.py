@@ -80,7 +80,8 @@ def _run(arguments: Sequence[str]) -> int:
 def _stopped(sentence: str = "") -> int:
     from sellf.text import plain
 
-    print(f"sellf: {plain(sentence or 'stopped.')}", file=sys.stderr)
+    if interrupts.first_to_say():
+        print(f"sellf: {plain(sentence or 'stopped.')}", file=sys.stderr)
     return interrupts.CODE
 
 

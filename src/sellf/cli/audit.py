@@ -30,9 +30,9 @@ def run(
         html: a file for a page of it.
         save: a file for the simulated log itself.
     """
-    outputs = {option: path for option, path in (("html", html), ("save", save)) if path}
-    for option, path in outputs.items():
-        _check_output(option, path)
+    for option, path in (("--html", html), ("--save", save)):
+        if path is not None:
+            files.check_output(path, () if log is None else named_files(log), option)
     if html is not None and save is not None and _same_file(html, save):
         raise InputError(f"--html and --save both name {html}: give each a file of its own.")
     if example == (log is not None):
@@ -43,13 +43,11 @@ def run(
     if save is not None:
         _save(save, example)
     if html is not None:
-        _check_not_read(html, log)
         report.check()
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)
     if html is not None:
-        # Through a link to the file itself, so that the link stays.
-        files.write(html.resolve(), report.audit(result).encode())
+        files.write(html, report.audit(result).encode())
     if json:
         print(result.to_json())
     elif isinstance(result, Audits):
@@ -57,27 +55,6 @@ def run(
         print(("\n\n" + "-" * 78 + "\n").join(parts))
     else:
         print(result)
-
-
-def _check_output(option: str, path: Path) -> None:
-    """Refuse to write where there is no folder, or over what is no regular file."""
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent} for --{option} {path}: make it.")
-    if path.is_dir():
-        raise InputError(f"--{option} {path} is a folder: type the name of a file in it.")
-    if path.exists() and not path.is_file():
-        raise InputError(
-            f"--{option} {path} is not a regular file but a device, a pipe or a socket: name "
-            "another file."
-        )
-
-
-def _check_not_read(path: Path, log: str | None) -> None:
-    """Refuse to write over the log."""
-    if log is not None and any(_same_file(path, source) for source in named_files(log)):
-        raise InputError(
-            f"--html {path} is the log that is read, and would be lost: name another file."
-        )
 
 
 def _same_file(one: Path, other: Path) -> bool:

@@ -379,4 +379,5 @@ class LazyLog:
 
         fields = ["people", "accepted", "positive", "hidden", "pending", *Sums._fields[5:]]
         sums = [total(name) for name in fields]
-        return names, [Sums(*(field[i] for field in sums)) for i in range(len(periods))], periods
+        by_period = [Sums(*(field[i] for field in sums)).rounded() for i in range(len(periods))]
+        return names, by_period, periods

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sellf.logs.person import BINS, Floats, Person
 
+DIGITS = 12
 STRATA = (BINS + 1) * (BINS + 1)
 """Bins of the propensity and of the prediction, the last of each for logs that have none."""
 
@@ -65,6 +66,10 @@ class Sums(NamedTuple):
     def by_group(self) -> "Sums":
         """Return the sums over all strata."""
         return Sums(*(field.sum(axis=-1) for field in self))
+
+    def rounded(self) -> "Sums":
+        """Return the sums to twelve digits: later ones depend on the order of adding up."""
+        return Sums(*(_rounded(field) for field in self))
 
     def group(self, place: int) -> "Sums":
         """Return one group's."""
@@ -200,4 +205,10 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
     people = np.bincount(cell, None, groups * STRATA).reshape(groups, STRATA).astype(float)
     nothing = np.zeros((groups, STRATA))
     sums = {name: total(found[name]) if name in found else nothing for name in Sums._fields[1:]}
-    return Sums(people=people, **sums)
+    return Sums(people=people, **sums).rounded()
+
+
+def _rounded(values: Floats) -> Floats:
+    size = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
+    scale = 10.0 ** (DIGITS - 1 - size)
+    return np.round(values * scale) / scale

@@ -84,11 +84,12 @@ def from_folders(
         evaluation, policy = deployed.get(folder, (None, None))
         parameters = folder / "agent.safetensors"
         agent = agents.get(folder)
+        spec = from_folder(folder, config) if agent is None else agent.spec
         runs.append(
             Run(
                 name=str(folder),
-                spec=from_folder(folder, config) if agent is None else agent.spec,
-                metrics=columns_of(metrics.read(folder / "metrics.jsonl")),
+                spec=spec,
+                metrics=columns_of(metrics.read(folder / "metrics.jsonl", spec.iterations)),
                 evaluation=evaluation,
                 policy=policy,
                 versions=_versions(config),

@@ -198,7 +198,7 @@ def open_store(
             files.write(mark, json.dumps({"format": FORMAT, **versions()}).encode())
             _sweep(path)
         return Store(path)
-    content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str})
+    content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str}, sealed=False)
     if write:
         _same_versions(path, content)
         try:
@@ -226,7 +226,9 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
         raise InputError(f"{other} is no store.")
     _same_versions(
         source.folder,
-        files.read_json(source.folder / "store.json", FORMAT, {"sellf": str, "jax": str}),
+        files.read_json(
+            source.folder / "store.json", FORMAT, {"sellf": str, "jax": str}, sealed=False
+        ),
     )
     here, there = into.done(), source.done()
     damaged = []

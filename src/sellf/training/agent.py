@@ -166,7 +166,10 @@ class Agent:
         arrays = {"parameters": np.asarray(self.parameters)}
         if self.predictor is not None:
             arrays["predictor"] = np.asarray(self.predictor)
-        return {"agent.safetensors": files.tensors_to_bytes(arrays), **self.spec.world_files()}
+        # So that neither another run's agent nor edited metrics pass for this one's.
+        rows = metrics.note(len(self.history), metrics.digest(self.history))
+        own = files.tensors_to_bytes(arrays, run=self.spec.digest, metrics=rows)
+        return {"agent.safetensors": own, **self.spec.world_files()}
 
 
 def load(path: str | Path) -> Agent:
@@ -179,6 +182,10 @@ def load(path: str | Path) -> Agent:
         )
     arrays = files.read_tensors(path / "agent.safetensors", finite=True)
     spec = from_folder(path, config)
+    if files.notes(path / "agent.safetensors").get("run") != spec.digest:
+        raise InputError(
+            f"{path}: agent.safetensors is not the agent that config.json describes. {files.AGAIN}"
+        )
     world, algorithm = spec.world.make(), spec.algorithm
     expected = {"parameters": algorithm.stacks(world.space)}
     if algorithm.predictor is not None:
@@ -196,7 +203,7 @@ def load(path: str | Path) -> Agent:
         spec,
         jnp.asarray(arrays["parameters"]),
         None if predictor is None else jnp.asarray(predictor),
-        metrics.read(path / "metrics.jsonl"),
+        metrics.read(path / "metrics.jsonl", spec.iterations),
     )
 
 

@@ -34,14 +34,24 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path, iterations: int) -> list[dict[str, Any]]:
     """Read the metrics of a training: a row an iteration, each with the same figures.
 
-    The checkpoint beside them knows what they were when it was written.
+    The checkpoint beside them knows what they were when it was written, and so does the agent.
+
+    Args:
+        path: of the file.
+        iterations: how many the training has at most.
     """
     # The checkpoint first: while a training goes on, metrics are written before it.
     noted = _noted(path.with_name("checkpoint.safetensors"))
+    noted = noted or _noted(path.with_name("agent.safetensors"))
     rows = _lines(path)
+    if len(rows) > iterations:
+        raise InputError(
+            f"{path} holds {len(rows):,} iterations, and the training has {iterations:,}: it is "
+            f"damaged. {AGAIN}"
+        )
     if noted is not None and noted[1] != digest(rows[: noted[0]]).hexdigest():
         raise InputError(f"{path} is damaged: its figures are not as they were written. {AGAIN}")
     shape = _shape(rows[0]) if rows else {}
@@ -70,17 +80,12 @@ def note(rows: int, total: Any) -> str:
     return f"{rows} {total.hexdigest()}"
 
 
-def _noted(checkpoint: Path) -> tuple[int, str] | None:
-    if not checkpoint.is_file():
-        return None
+def _noted(path: Path) -> tuple[int, str] | None:
     try:
-        with checkpoint.open("rb") as file:
-            start = file.read(8)
-            head = start + file.read(min(int.from_bytes(start, "little"), files.LARGEST_TEXT))
-        rows, total = files.metadata(head)["metrics"].split()
+        rows, total = files.notes(path)["metrics"].split()
         return int(rows), total
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
-        return None  # of an earlier version, or damaged, which resuming tells
+    except (ValueError, KeyError, AttributeError):
+        return None  # not there, or damaged, which resuming tells
 
 
 def _shape(row: dict[str, Any]) -> dict[str, int]:

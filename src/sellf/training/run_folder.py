@@ -92,7 +92,7 @@ class Run:
         state = _from_arrays(state, files.read_tensors(path), path)
         done = int(state.iteration)
         written = self.folder / "metrics.jsonl"
-        rows = metrics.read(written)[:done]
+        rows = metrics.read(written, self.spec.iterations)[:done]
         if len(rows) < done:
             raise InputError(
                 f"{written} holds {len(rows)} iterations, and the checkpoint {done}: restore it "

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,12 @@ class RunSpec:
             "steps": self.steps,
             "deployments": self.deployments,
         }
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of what `config.json` says of the run."""
+        content = json.dumps(self.to_config(), sort_keys=True)
+        return sha256(content.encode()).hexdigest()
 
     def to_config(self) -> dict[str, Any]:
         """Return what `config.json` in the folder of a run or agent says of it."""
