@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sellf
+from sellf.audit import run as audit_run
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.fairness.notions import NOTIONS
@@ -156,7 +157,7 @@ def test_a_broken_file_ends_with_exit_code_2_and_one_sentence(tmp_path, capsys, 
 
 @pytest.mark.parametrize("fetch_rows", [2_000_000, 10])
 def test_a_broken_line_far_down_a_csv_is_named(tmp_path, capsys, monkeypatch, fetch_rows):
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=fetch_rows))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=fetch_rows))
     path = tmp_path / "log.csv"
     pd.DataFrame(lending(300_000)).to_csv(path, index=False)
     lines = path.read_text().splitlines()

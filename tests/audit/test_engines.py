@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sellf
+from sellf.audit import run as audit_run
 from sellf.errors import InputError
 from sellf.logs import reading
 from sellf.logs.columns import Columns
@@ -116,8 +117,8 @@ def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
     found, known = (sellf.audit(same, **COLUMNS, seed=1) for same in (frame, LOG))
     assert found.difference == pytest.approx(known.difference, abs=1e-9)
     dated = Columns(("race",), "approved", "repaid", "p", time="date")
-    _, sums, starts = lazy(frame, dated).sums_by(0.01, "1q")
-    assert [str(start) for start in starts] == ["2025-01-01", "2025-04-01"]
+    periods, sums = lazy(frame, dated).sums_by(0.01, "quarter")
+    assert periods == ["2025-Q1", "2025-Q2"]
     assert [part.people.sum() for part in sums] == [1800, 200]
     dotted = frame.withColumnRenamed("race", "applicant.race")
     with pytest.raises(InputError, match="rename it with withColumnRenamed"):
@@ -163,7 +164,7 @@ def test_groups_from_several_columns(monkeypatch):
     assert list(known.by_group) == [("a", "f"), ("a", "m"), ("b", "f"), ("b", "m")]
     assert "a/f" in str(known)
     assert len(known.pairs) == 6
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=10))
     pushed = sellf.audit(duckdb.from_df(frame), **options)
     assert pushed.difference == pytest.approx(known.difference, abs=1e-9)
 
@@ -219,7 +220,7 @@ def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
     frame = FRAME.assign(date=np.datetime64("2025-01-01", "s") + rng.integers(0, 31536000, 2000))
     options = {**COLUMNS, "time": "date", "by": "quarter"}
     known = sellf.audit(frame, **options).periods
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=10))
     for log in (duckdb.from_df(frame), pl.from_pandas(frame).lazy()):
         found = sellf.audit(log, **options).periods
         for mine, theirs in zip(known, found, strict=True):
@@ -229,7 +230,7 @@ def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
 
 
 def test_estimating_propensities_of_a_long_log_is_refused_in_a_sentence(monkeypatch):
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=10))
     options = {**COLUMNS, "propensity": None}
     with pytest.raises(InputError, match="needs them in memory"):
         sellf.audit(duckdb.from_df(FRAME), **options)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import sellf
+from sellf.audit import run as audit_run
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.logs.limits import Limits
@@ -34,7 +35,7 @@ def people(log, **options):
 
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])
 def limit(request, monkeypatch):
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=request.param))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=request.param))
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -150,7 +151,7 @@ def test_output_never_replaces_the_log(tmp_path, capsys, monkeypatch, link):
     log = "l*.csv" if link == "pattern" else "log.csv"
     assert main(["audit", log, *OPTIONS, "--html", target]) == 2
     error = capsys.readouterr().err
-    assert f"--html {Path(target)} is the log that is read" in error
+    assert f"--html {Path(target)} is read by this command" in error
     assert path.read_bytes() == before
     assert Path("link.html").is_symlink() == (link == "symbolic")
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import sellf
+from sellf.audit import run as audit_run
 from sellf.audit.maturity import Maturity, read_maturity
 from sellf.audit.saved import read
 from sellf.cli import main
@@ -28,7 +29,7 @@ OLD = DAY <= 499 - 365
 
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])
 def limit(request, monkeypatch):
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=request.param))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=request.param))
 
 
 def logs(frame, folder=None):

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import sellf
+from sellf.audit import run as audit_run
 from sellf.errors import InputError
 from sellf.logs.limits import Limits
 from sellf.logs.names import read_as
@@ -21,7 +22,7 @@ THIRD = np.arange(1200) % 3
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])
 def limit(request, monkeypatch):
     limits = Limits(in_memory=request.param)
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", limits)
+    monkeypatch.setattr(audit_run, "DEFAULT", limits)
     return limits
 
 

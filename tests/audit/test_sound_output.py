@@ -9,7 +9,7 @@ COLUMNS = {"group": "g", "decision": "a", "outcome": "y", "propensity": "p", "sc
 
 
 def constant(seed: int, people: int, chance: float, rate: float) -> dict[str, np.ndarray]:
-    """Two groups alike, with one propensity, a rare (or nearly sure) outcome and a useless score."""
+    """Two groups alike, with one propensity, a rare (or nearly sure) outcome, a useless score."""
     rng = np.random.default_rng(seed)
     n = 2 * people
     accepted = (rng.random(n) < chance).astype(float)

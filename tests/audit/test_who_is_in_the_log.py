@@ -10,6 +10,8 @@ import polars as pl
 import pytest
 
 import sellf
+from sellf import files
+from sellf.audit import run as audit_run
 from sellf.audit.saved import read
 from sellf.cli import main
 from sellf.errors import InputError
@@ -35,7 +37,7 @@ def engines(frame):
 @pytest.fixture
 def pushed(monkeypatch):
     """Have engines keep whatever they hold."""
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=10))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=10))
 
 
 def test_accepted_people_without_an_outcome_are_counted_and_stay(pushed):
@@ -108,7 +110,7 @@ def test_the_seed_is_recorded_and_repeats_the_audit(tmp_path, capsys):
     assert again.to_json() == first.to_json()
     old = json.loads(first.to_json())
     del old["origin"]["seed"]
-    (tmp_path / "old.json").write_text(json.dumps(old))
+    (tmp_path / "old.json").write_bytes(files.sealed_json(old))
     assert read(tmp_path / "old.json").origin.seed is None
     every = sellf.audit_all(LOG, **COLUMNS, seed=3)
     assert {found.origin.seed for found in every.by_notion.values()} == {3}

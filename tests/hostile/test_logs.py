@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sellf
+from sellf.audit import run as audit_run
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.logs.limits import DEFAULT, Limits
@@ -25,7 +26,7 @@ def log(**columns):
 @pytest.fixture(params=["in memory", "in its engine"])
 def limit(request, monkeypatch):
     rows = 0 if request.param == "in its engine" else DEFAULT.in_memory
-    monkeypatch.setattr("sellf.audit.run.DEFAULT", Limits(in_memory=rows))
+    monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=rows))
 
 
 def test_a_column_of_people_without_any_is_no_matter(tmp_path, limit):

@@ -32,7 +32,7 @@ def run(
     """
     for option, path in (("--html", html), ("--save", save)):
         if path is not None:
-            files.check_output(path, () if log is None else named_files(log), option)
+            files.check_output(path, option=option)
     if html is not None and save is not None and _same_file(html, save):
         raise InputError(f"--html and --save both name {html}: give each a file of its own.")
     if example == (log is not None):
@@ -43,6 +43,7 @@ def run(
     if save is not None:
         _save(save, example)
     if html is not None:
+        files.check_output(html, () if log is None else named_files(log), "--html")
         report.check()
     notion = options.pop("notion")
     result = _example(notion, options) if example else _audit(log, notion, options)
