@@ -9,8 +9,9 @@ import pytest
 
 import sellf
 from coverage_study.cells import STUDIED as NOTIONS
-from sellf.audit import estimators, moments, tails
+from sellf.audit import methods, moments, tails
 from sellf.audit.estimate import views
+from sellf.audit.group import Group
 from sellf.audit.scores import scores, sides
 from sellf.audit.sums import sample, score_moments
 from sellf.fairness.notions import define
@@ -246,7 +247,7 @@ def test_outcomes_that_are_not_known_yet_move_a_sample_no_further_than_its_shift
 def test_normal_intervals_are_the_textbook_s():
     person = people()
     s = plain_scores(person, None)[0]
-    group = estimators.Group(
+    group = Group(
         total=total(person),
         person=person,
         seed=(0, 0),
@@ -257,14 +258,14 @@ def test_normal_intervals_are_the_textbook_s():
         predicted=True,
     )
     assert (
-        group.kind(define("qualification").alone)
-        == group.kind(define("opportunity").alone)
+        methods.kind(define("qualification").alone, group)
+        == methods.kind(define("opportunity").alone, group)
         == "normal"
     )
-    low, high = estimators.interval(define("qualification").alone, group, 0.05)
+    low, high = methods.interval(define("qualification").alone, group, 0.05)
     half = 1.959964 * s.std(ddof=1) / np.sqrt(N)
     assert (low, high) == pytest.approx((s.mean() - half, s.mean() + half))
-    low, high = estimators.interval(define("opportunity").alone, group, 0.05)
+    low, high = methods.interval(define("opportunity").alone, group, 0.05)
     ratio = person.positive.sum() / s.sum()
     half = 1.959964 * (person.positive - ratio * s).std(ddof=1) / np.sqrt(N) / s.mean()
     assert (low, high) == pytest.approx((ratio - half, ratio + half), rel=1e-4)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from sellf.audit.aipw import Model, cross_fit
 from sellf.audit.checks import Contradiction, contradiction
-from sellf.audit.estimators import Group
+from sellf.audit.group import Group
 from sellf.errors import InputError
 from sellf.logs.columns import Columns
 from sellf.logs.limits import DEFAULT, Limits

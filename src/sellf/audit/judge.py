@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sellf.audit import anytime as ever
-from sellf.audit import estimators
+from sellf.audit import methods
 from sellf.audit.certificate import certificate
 from sellf.audit.estimate import Views, views
-from sellf.audit.estimators import METHODS, Kind
 from sellf.audit.evidence import Evidence
 from sellf.audit.interval import Interval
+from sellf.audit.methods import METHODS, Kind
 from sellf.audit.needed import needed
 from sellf.audit.parts import largest_of
 from sellf.audit.result import MOST_PAIRED, Audit, Doubt, GroupFigures, Overlap
@@ -186,15 +186,15 @@ def intervals(
     """
     if anytime:
         ends, lower = _ever(rate, evidence, delta)
-        methods: list[Any] = ["betting"] * len(evidence.names)
+        kinds: list[Any] = ["betting"] * len(evidence.names)
     else:
         groups = evidence.groups
-        both = [estimators.interval(rate, group, delta / len(groups)) for group in groups]
+        both = [methods.interval(rate, group, delta / len(groups)) for group in groups]
         ends = Ends(*(np.array(side) for side in zip(*both, strict=True)))
         lower = _pairs(rate, evidence, delta)
-        methods = [group.kind(rate) for group in groups]
+        kinds = [methods.kind(rate, group) for group in groups]
     middle = np.where(np.isnan(estimate), 0.5, estimate)
-    return Judged(ends, np.clip(middle, ends.low, ends.high), lower, methods)
+    return Judged(ends, np.clip(middle, ends.low, ends.high), lower, kinds)
 
 
 def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
@@ -208,7 +208,7 @@ def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
         for j, second in enumerate(groups):
             if i != j:
                 alpha = delta / (count * (count - 1))
-                lower[i, j] = estimators.lower_difference(rate, first, second, alpha)
+                lower[i, j] = methods.lower_difference(rate, first, second, alpha)
     # Ends that crossed, or lie beyond what is possible, have probability delta at most; then
     # nothing is claimed.
     crossed = (lower > -lower.T) | (lower > 1) | (lower.T > 1)

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 from sellf.audit.estimate import Views
 from sellf.audit.evidence import Evidence
+from sellf.audit.methods import kind
 from sellf.audit.moments import central
 from sellf.audit.result import Needed
 from sellf.audit.sums import sample
@@ -85,7 +86,7 @@ def needed(
     people = {name: _round_up(n * times) for name, n in zip(pair.names, pair.people, strict=True)}
     if times > MOST_TIMES or sum(people.values()) > MOST_ROWS:
         return _impracticable(
-            f"the disparity, {value:.3f}, is so near the tolerance {omega:g} that more than "
+            f"the disparity, {abs(value):.3f}, is so near the tolerance {omega:g} that more than "
             f"{_round_up(float(pair.people.sum()) * MOST_TIMES):,} applications would be needed"
         )
     rates = pair.accepted / pair.people
@@ -139,7 +140,7 @@ def _deciding(rate: Rate, evidence: Evidence, found: "Judged", seen: Views, omeg
 def _variance(rate: Rate, evidence: Evidence, place: int) -> float:
     """Return the variance of one person's part of the utility, but for what is not identified."""
     group = evidence.groups[place]
-    if group.kind(rate) == "exact":
+    if kind(rate, group) == "exact":
         share = group.shares(rate)[0]
         p = min(max(share.value, 0.5 / max(share.people, 1)), 1 - 0.5 / max(share.people, 1))
         return p * (1 - p) * float(group.total.people) / max(share.people, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
-from sellf.fairness.notions import NOTIONS, Notion, define
+from sellf.fairness.notions import TABLE, Notion, define
 from sellf.logs.columns import Columns, name_of, names_of
 from sellf.logs.limits import DEFAULT, Limits
 
@@ -115,7 +115,7 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
     if notions is None:
-        notions = (name for name in NOTIONS if labelled or not define(name).needs_label)
+        notions = (name for name in TABLE if labelled or not define(name).needs_label)
     wanted = list(dict.fromkeys(define(name).name for name in notions))
     if not wanted:
         raise InputError("notions is empty: name some, or leave it out for all.")
@@ -258,7 +258,7 @@ def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
 
     labelled = next((notion for notion in notions if define(notion).needs_label), None)
     if columns.outcome is None and labelled is not None:
-        others = " and ".join(repr(name) for name in NOTIONS if not define(name).needs_label)
+        others = " and ".join(repr(name) for name in TABLE if not define(name).needs_label)
         raise InputError(
             f"outcome is missing: {labelled} needs the outcome of the accepted; only {others} "
             "needs none."

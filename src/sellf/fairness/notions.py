@@ -5,7 +5,7 @@ four counts: how many people, how many accepted, how many of the accepted were p
 many of the rejected were (known, or as imputed). So a decision window, a data set of ten million
 rows and a whole population all come down to a `Counts`, and a notion to the coefficients of these
 sums. Utilities, gradients, bounds and words follow from the coefficients: no other code asks which
-notion it is. To add one, add an entry to `TABLE`.
+notion it is. To add one, add an entry to `TABLE`, here or in a program of your own.
 """
 
 from dataclasses import dataclass
@@ -247,7 +247,7 @@ NOTIONS: tuple[Notion, ...] = tuple(TABLE)
 
 def define(notion: Notion) -> Definition:
     """Return what a notion is; refuse a name that there is not."""
-    one_of("notion", notion, NOTIONS)
+    one_of("notion", notion, tuple(TABLE))
     return TABLE[notion]
 
 

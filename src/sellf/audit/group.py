@@ -1,0 +1,177 @@
+"""One group of a log, with what interval methods make of it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sellf.audit import betting, moments, pilot
+from sellf.audit.scores import Side, by_unit, extremes, scores, sides
+from sellf.audit.shares import Share
+from sellf.audit.sums import sample
+from sellf.fairness.notions import Rate
+from sellf.logs.person import Person
+from sellf.logs.sums import Sums
+
+PILOTED = 3_000
+"""In groups with as many people a pilot is looked at first."""
+REACH_ALPHA = 0.01
+"""For how far scores may reach in betting; any number would do."""
+ORDERS = ((3_000, 8), (20_000, 4))
+"""How many orders are averaged, for groups up to a size; 2 for larger ones."""
+
+
+@dataclass
+class Group:
+    """One group's part of the evidence, with what the methods make of it."""
+
+    total: Sums
+    """Over all strata."""
+    person: Person | None
+    """Its rows, those of one person one after the other; None if only sums are known."""
+    seed: tuple[int, ...]
+    """Of the pilot and of the orders."""
+    overlap: float
+    known: bool
+    """Whether the log says the chance of acceptance."""
+    trusted: bool
+    """Whether outcomes of the rejected are known."""
+    estimated: bool
+    """Whether the chance of acceptance was estimated."""
+    predicted: bool
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What was computed of it, by whoever did."""
+
+    @property
+    def people(self) -> int:
+        """How many people there are."""
+        return int(self.total.people) if self.person is None else self.person.units
+
+    def estimate(self, rate: Rate) -> tuple[float, float] | None:
+        """Return estimates of the least and the largest utility that the log allows, over people.
+
+        None where every row is another person's: then sums over rows say it.
+        """
+        person = self.person
+        if person is None or person.unit is None:
+            return None
+        guess = person.prediction
+        if guess is None and person.propensity is not None:
+            guess = pilot.predictions(person, pilot.by_bin(person, self.overlap))
+        far = 1 / self.overlap
+        found = sides(
+            rate, person, scores(person, self.overlap, 0.0 if guess is None else guess, far, far)
+        )
+        ends = []
+        for side in (by_unit(side, person.unit) for side in found):
+            whole = 1.0 if side.whole is None else float(side.whole.mean())
+            ends.append(min(max(float(side.part.mean()) / whole, 0.0), 1.0) if whole > 0 else 0.5)
+        return min(ends), max(ends)
+
+    @property
+    def accepted(self) -> float:
+        """How many people were accepted; of those with several rows, the share of these counts."""
+        person = self.person
+        if person is None or person.unit is None:
+            return float(self.total.accepted)
+        return float(by_unit(Side(person.accepted, None), person.unit).part.sum())
+
+    @property
+    def prepared(self) -> pilot.Prepared:
+        """The rows with what the pilot says."""
+        if "pilot" not in self.made:
+            if self.person is None:
+                raise ValueError("a pilot needs rows")
+            rng = np.random.default_rng([*self.seed, 0])
+            self.made["pilot"] = pilot.prepare(self.person, self.overlap, rng)
+        return self.made["pilot"]
+
+    def fitted(self, rate: Rate) -> pilot.Prepared:
+        """The same, with the reach of scores that suits a rate."""
+        key = ("fitted", rate)
+        if key not in self.made:
+            self.made[key] = self.prepared.fitted(rate)
+        return self.made[key]
+
+    def shares(self, rate: Rate) -> tuple[Share, Share]:
+        """Return the shares that bound the utility from below and from above."""
+        if rate not in self.made:
+            self.made[rate] = count_shares(rate, self.total, self.trusted)
+        return self.made[rate]
+
+    def samples(self, rate: Rate) -> tuple[moments.Sample, moments.Sample]:
+        """Return the moments that bound the utility from below and from above."""
+        key = ("samples", rate)
+        if key not in self.made:
+            if self.estimated:
+                self.made[key] = self._plain(rate)
+            elif self.person is None:
+                self.made[key] = sample(rate, self.total, self.overlap, self.predicted)
+            else:
+                self.made[key] = self.fitted(rate).samples(rate)
+        return self.made[key]
+
+    def _plain(self, rate: Rate) -> tuple[moments.Sample, moments.Sample]:
+        """Return the moments of all rows, nothing cut: for the normal interval."""
+        person = self.person
+        if person is None or person.prediction is None:
+            raise ValueError("estimated propensities come with predictions and rows")
+        far = 1 / self.overlap
+        found = sides(rate, person, scores(person, self.overlap, person.prediction, far, far))
+        made = [
+            moments.Sample(
+                float(person.units), moments.means(side), extremes(rate, 0.0), rate.is_mean
+            )
+            for side in (by_unit(side, person.unit) for side in found)
+        ]
+        return made[0], made[1]
+
+    def games(self, rate: Rate) -> betting.Games:
+        """Return the games of all orders."""
+        key = ("games", rate)
+        if key not in self.made:
+            # Those whom a pilot may have looked at are not bet on again.
+            person = self.prepared.rest if self.people >= PILOTED else self.person
+            if person is None:
+                raise ValueError("betting needs rows")
+            order = self._orders(person.units)
+            how = {"alpha": REACH_ALPHA, "overlap": self.overlap}
+            self.made[key] = betting.games(rate, person, order, **how)
+        return self.made[key]
+
+    def _orders(self, people: int) -> Any:
+        key = ("orders", people)
+        if key not in self.made:
+            count = next((count for most, count in ORDERS if people <= most), 2)
+            rng = np.random.default_rng([*self.seed, 1])
+            self.made[key] = betting.orders(people, count, rng)
+        return self.made[key]
+
+
+def count_shares(rate: Rate, total: Sums, trusted: bool) -> tuple[Share, Share]:
+    """Return the shares that bound a utility, where every value is 0 or 1.
+
+    A rejected person's outcome is known if it is trusted and may be either else; an accepted
+    person's that is not known yet may be either. Who may or may not be counted is, if that makes
+    the share worse.
+    """
+    n, a, good, pending = (
+        float(x) for x in (total.people, total.accepted, total.positive, total.pending)
+    )
+    rejected_good = float(total.rejected_positive)
+    accepted_people = {(1,): good, (0,): a - good - pending, (0, 1): pending}
+    rejected = {(0, 1): n - a}
+    if trusted:
+        rejected = {(1,): rejected_good, (0,): n - a - rejected_good}
+    found = []
+    for worse in (min, max):
+        count = people = 0.0
+        for accepted, cases in ((1, accepted_people), (0, rejected)):
+            for labels, number in cases.items():
+                values = [
+                    [sums.value(accepted, accepted * y, y) for sums in rate.sums] for y in labels
+                ]
+                part, whole = worse(values, key=lambda one: one[0] - 0.5 * one[1])
+                count, people = count + number * part, people + number * whole
+        found.append(Share(count, people))
+    return found[0], found[1]
