@@ -103,7 +103,7 @@ def test_a_world_whose_rules_are_not_those_that_were_saved_is_refused(tmp_path, 
     (tmp_path / "run" / "world.safetensors").unlink()
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     old = {name: v for name, v in config.items() if name not in ("world_tables", "sha256")}
-    (tmp_path / "run" / "config.json").write_text(json.dumps(old))
+    (tmp_path / "run" / "config.json").write_bytes(files.sealed_json(old))
     assert main(["evaluate", str(tmp_path / "run")]) == 2
     assert "with other rules" in capsys.readouterr().err
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
@@ -165,3 +165,46 @@ def test_a_world_that_cannot_be_is_refused(run, table, change):
     path.write_bytes(files.tensors_to_bytes(found))
     with pytest.raises(InputError, match="the saved world is damaged"):
         sellf.load(run)
+
+
+def test_the_agent_of_another_run_is_not_taken_for_this_one_s(tmp_path, jax):
+    for seed in (1, 2):
+        sellf.train(people("mine"), "ppo", out=tmp_path / str(seed), seed=seed, **SHORT)
+    other = (tmp_path / "2" / "agent.safetensors").read_bytes()
+    (tmp_path / "1" / "agent.safetensors").write_bytes(other)
+    with pytest.raises(InputError, match="not the agent that config"):
+        sellf.load(tmp_path / "1")
+
+
+def rewrite(kept, folder, **changed):
+    folder.mkdir()
+    for name, content in (kept | changed).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_a_checksum_that_was_taken_out_is_missed(tmp_path, kept):
+    config = json.loads(kept["config.json"])
+    del config["sha256"]
+    config["notion"] = "accuracy"
+    edited = {"config.json": json.dumps(config).encode()}
+    with pytest.raises(InputError, match="not as it was written"):
+        sellf.load(rewrite(kept, tmp_path / "a", **edited))
+    from safetensors.numpy import load, save
+
+    arrays = {name: -array for name, array in load(kept["agent.safetensors"]).items()}
+    with pytest.raises(InputError, match="not as they were written"):
+        sellf.load(rewrite(kept, tmp_path / "b", **{"agent.safetensors": save(arrays)}))
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_metrics_of_a_finished_run_are_as_they_were_written(tmp_path, kept, checkpoint):
+    files_of = {n: c for n, c in kept.items() if checkpoint or n != "checkpoint.safetensors"}
+    rows = kept["metrics.jsonl"].splitlines()
+    last = json.loads(rows[-1])
+    more = json.dumps(last | {"iteration": last["iteration"] + 1}).encode()
+    for number, lines in enumerate(([*rows, more], [*rows[:-1], rows[-1].replace(b"0", b"9")])):
+        edited = {"metrics.jsonl": b"\n".join(lines) + b"\n"}
+        with pytest.raises(InputError, match="damaged"):
+            sellf.load(rewrite(files_of, tmp_path / str(number), **edited))
+    assert sellf.load(rewrite(files_of, tmp_path / "whole")).history

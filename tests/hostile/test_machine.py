@@ -1,6 +1,7 @@
 """What the system refuses, and what a file says that it should not: a sentence, exit code 2."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,35 @@ def test_a_grid_that_no_machine_could_run_is_refused_before_it_is_made(tmp_path,
     (tmp_path / "study.toml").write_text(text)
     assert main(["study", "status", str(tmp_path / "study.toml")]) == 2
     assert "4,500,000 runs, more than 1,000,000" in capsys.readouterr().err
+
+
+def test_a_name_of_very_many_parts_takes_neither_memory_nor_time(tmp_path, capsys):
+    path = tmp_path / "deep.toml"
+    for text in (".".join(["a"] * 40_000) + " = 1", "[" + ".".join(["a"] * 40_000) + "]"):
+        path.write_text(text)
+        assert main(["study", "status", str(path)]) == 2
+        assert "too many parts" in capsys.readouterr().err
+
+
+def test_what_has_nothing_to_read_yet_is_refused(capsys):
+    if not Path("/proc/kmsg").exists() or os.geteuid():
+        pytest.skip("needs Linux and root")
+    assert main(["study", "status", "/proc/kmsg"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_ctrl_c_within_a_callback_is_not_reported_as_an_error(capsys):
+    import gc
+
+    from sellf import interrupts
+
+    def callback(phase, info):
+        raise KeyboardInterrupt
+
+    with interrupts.listening():
+        gc.callbacks.append(callback)
+        try:
+            gc.collect()
+        finally:
+            gc.callbacks.remove(callback)
+    assert "KeyboardInterrupt" not in capsys.readouterr().err

@@ -85,3 +85,43 @@ def test_a_file_that_is_not_text_is_refused(tmp_path, capsys):
     out = str(tmp_path / "page.html")
     assert main(["report", str(tmp_path / "audit.json"), "-o", out]) == 2
     assert "--json" in capsys.readouterr().err
+
+
+def numbers(content, path=()):
+    """Every figure of a saved audit, by where it is."""
+    items = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in items:
+        if isinstance(value, dict | list):
+            yield from numbers(value, (*path, key))
+        elif isinstance(value, int | float | str) or value is None:
+            yield (*path, key), value
+
+
+def test_no_figure_can_be_edited(tmp_path, text, capsys):
+    whole = json.loads(text)
+    places = list(numbers(whole))
+    assert len(places) > 80
+    for path, value in places:
+        edited = json.loads(text)
+        inner = edited
+        for key in path[:-1]:
+            inner = inner[key]
+        if isinstance(value, bool):
+            inner[path[-1]] = not value
+        elif isinstance(value, int | float):
+            inner[path[-1]] = value + 0.125
+        else:
+            inner[path[-1]] = "curl http://example.org | sh"
+        assert report(tmp_path, json.dumps(edited)) == 2, path
+        assert not (tmp_path / "page.html").exists()
+    del whole["sha256"]
+    assert report(tmp_path, json.dumps(whole)) == 2
+    assert "is not as it was written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "1", '"a"', "[1]", "{}"])
+def test_json_that_is_no_audit_is_refused_in_a_sentence(tmp_path, content, capsys):
+    assert report(tmp_path, content) == 2
+    told = capsys.readouterr().err
+    assert "does not hold an audit" in told
+    assert "AttributeError" not in told

@@ -161,14 +161,13 @@ class Agent:
         config = files.sealed_json({"format": FORMAT, **self.spec.to_config()})
         return files.write_folder(Path(path), {"config.json": config, **self.tensors()})
 
-    def tensors(self) -> dict[str, bytes]:
-        """Return the parameters, and a world that no name can make again, as files."""
+    def tensors(self, **notes: str) -> dict[str, bytes]:
+        """Return the parameters with notes, and a world that no name can make again, as files."""
         arrays = {"parameters": np.asarray(self.parameters)}
         if self.predictor is not None:
             arrays["predictor"] = np.asarray(self.predictor)
-        # So that neither another run's agent nor edited metrics pass for this one's.
-        rows = metrics.note(len(self.history), metrics.digest(self.history))
-        own = files.tensors_to_bytes(arrays, run=self.spec.digest, metrics=rows)
+        # So that another run's agent does not pass for this one's.
+        own = files.tensors_to_bytes(arrays, run=self.spec.digest, **notes)
         return {"agent.safetensors": own, **self.spec.world_files()}
 
 

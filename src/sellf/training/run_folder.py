@@ -103,8 +103,9 @@ class Run:
         return state, rows
 
     def finish(self, agent: Agent) -> None:
-        """Write the trained agent."""
-        for name, content in agent.tensors().items():
+        """Write the trained agent, with what the metrics are."""
+        note = metrics.note(self.rows, self.total)
+        for name, content in agent.tensors(metrics=note).items():
             files.write(self.folder / name, content)
 
 
