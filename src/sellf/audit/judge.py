@@ -85,25 +85,9 @@ def _judge(
     predicted, trusted = usable.predicted, usable.trusted
     seen = estimates(rate, usable)
     found = intervals(rate, usable, seen.value, delta=delta, anytime=anytime)
-    span, value, ends = found.span, found.value, found.ends
+    span, value = found.span, found.value
     verdict = decide(span, omega) if void is None else "undetermined"
     doubts, overturned = _doubts(rate, usable, found, omega) if void is None else ((), None)
-    groups = usable.groups
-    unidentified = np.minimum(seen.high - seen.low, ends.high - ends.low)
-    by_group = {
-        name: GroupFigures(
-            float(ends.low[i]),
-            float(value[i]),
-            float(ends.high[i]),
-            groups[i].people,
-            round(groups[i].accepted),
-            float(seen.naive[i]),
-            float(seen.imputed[i]),
-            float(unidentified[i]),
-            found.methods[i],
-        )
-        for i, name in enumerate(usable.names)
-    }
     known = usable.known or usable.estimated
     low = found.differences
     return Audit(
@@ -115,7 +99,7 @@ def _judge(
         signed=_within(float(low[1, 0]), float(value[1] - value[0]), float(-low[0, 1]))
         if len(value) == 2 and found.lower is not None
         else None,
-        by_group=by_group,
+        by_group=_figures(usable, found, seen),
         naive=float(spread(seen.naive)),
         imputed=float(spread(seen.imputed)),
         needed=needed(rate, usable, found, seen, omega=omega, delta=delta)
@@ -141,6 +125,26 @@ def _judge(
         void=None if void is None else str(void),
         differences=_by_pair(usable.names, found),
     )
+
+
+def _figures(evidence: Evidence, found: Judged, seen: Views) -> dict[Any, GroupFigures]:
+    """Return what is said of each group."""
+    low, high = found.ends
+    unidentified = np.minimum(seen.high - seen.low, high - low)
+    return {
+        name: GroupFigures(
+            float(low[i]),
+            float(found.value[i]),
+            float(high[i]),
+            group.people,
+            round(group.accepted),
+            float(seen.naive[i]),
+            float(seen.imputed[i]),
+            float(unidentified[i]),
+            found.methods[i],
+        )
+        for i, (name, group) in enumerate(zip(evidence.names, evidence.groups, strict=True))
+    }
 
 
 def estimates(rate: Rate, evidence: Evidence) -> Views:

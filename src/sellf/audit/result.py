@@ -67,6 +67,14 @@ class Waiting:
     pending: dict[Any, int]
     """How many accepted people have no outcome, by group, among those who count."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "cutoff": self.cutoff,
+            "immature": _by_name(self.immature),
+            "pending": _by_name(self.pending),
+        }
+
 
 class Overlap(NamedTuple):
     """How likely people of each group were to be accepted, which says how much is known of them."""
@@ -77,6 +85,14 @@ class Overlap(NamedTuple):
     """How many people there are in each tenth of the propensity's range, those below left out."""
     below: dict[Any, int]
     """How many people there are below."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "level": self.level,
+            "by_group": {say(name): list(counts) for name, counts in self.by_group.items()},
+            "below": _by_name(self.below),
+        }
 
 
 class Doubt(NamedTuple):
@@ -105,6 +121,16 @@ class Needed:
 
     def __str__(self) -> str:
         return self.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "people": _by_name(self.people),
+            "labels": _by_name(self.labels),
+            "accept_share": self.accept_share,
+            "power": self.power,
+            "sentence": self.sentence,
+        }
 
 
 class Period(NamedTuple):
@@ -258,58 +284,33 @@ class Audit(Table):
                 {"first": _name(a), "second": _name(b), **_plain(interval)}
                 for (a, b), interval in (self.pairs if few else {}).items()
             ],
-            "needed": None
-            if self.needed is None
-            else {
-                "people": {say(name): n for name, n in self.needed.people.items()},
-                "labels": {say(name): n for name, n in self.needed.labels.items()},
-                "accept_share": self.needed.accept_share,
-                "power": self.needed.power,
-                "sentence": self.needed.sentence,
-            },
+            "needed": None if self.needed is None else self.needed.to_dict(),
             "sensitivity": [_plain(doubt) for doubt in self.sensitivity],
             "overturned_at": _number(self.overturned_at),
             "never_overturned": self.overturned_at == float("inf"),
-            "certificate": None
-            if self.certificate is None
-            else {
-                "certified": self.certificate.certified,
-                "disparity_bound": _number(self.certificate.disparity_bound),
-                "imputed": _number(self.certificate.imputed),
-                "bias": _number(self.certificate.bias),
-                "limit": _number(self.certificate.limit),
-                "v": _number(self.certificate.v),
-                "share_by_group": {
-                    say(name): _number(share)
-                    for name, share in zip(
-                        self.by_group, self.certificate.share_by_group.values(), strict=True
-                    )
-                },
-            },
+            "certificate": self._certificate(),
             "assumptions": list(self.assumptions),
             "warnings": list(self.warnings),
             "void": self.void,
             "drift": self.drift,
             "parts": {name: part.to_dict() for name, part in self.parts.items()},
             "periods": [_plain(period) for period in self.periods],
-            "truth": None
-            if self.truth is None
-            else {say(name): value for name, value in self.truth.items()},
-            "overlap": None
-            if self.overlap is None
-            else {
-                "level": self.overlap.level,
-                "by_group": {say(name): list(n) for name, n in self.overlap.by_group.items()},
-                "below": {say(name): n for name, n in self.overlap.below.items()},
-            },
+            "truth": None if self.truth is None else _by_name(self.truth),
+            "overlap": None if self.overlap is None else self.overlap.to_dict(),
             "origin": None if self.origin is None else asdict(self.origin),
-            "waiting": None
-            if self.waiting is None
-            else {
-                "cutoff": self.waiting.cutoff,
-                "immature": {say(name): n for name, n in self.waiting.immature.items()},
-                "pending": {say(name): n for name, n in self.waiting.pending.items()},
-            },
+            "waiting": None if self.waiting is None else self.waiting.to_dict(),
+        }
+
+    def _certificate(self) -> dict[str, Any] | None:
+        found = self.certificate
+        if found is None:
+            return None
+        figures = ("disparity_bound", "imputed", "bias", "limit", "v")
+        shares = zip(self.by_group, found.share_by_group.values(), strict=True)
+        return {
+            "certified": found.certified,
+            **{name: _number(getattr(found, name)) for name in figures},
+            "share_by_group": {say(name): _number(share) for name, share in shares},
         }
 
     def to_json(self) -> str:
@@ -368,6 +369,10 @@ class Audits(Table):
 
 def _json(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _by_name(values: dict[Any, Any]) -> dict[str, Any]:
+    return {say(name): value for name, value in values.items()}
 
 
 def _name(name: Any) -> Any:

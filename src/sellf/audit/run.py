@@ -204,21 +204,20 @@ def _judged(
     result: dict[Notion, Audit] = {}
     for notion in notions:
         found = judge(notion, evidence, omega=how.omega, delta=how.delta, anytime=how.anytime)
+        drift = None
         if how.by is not None:
             limits = {"omega": how.omega, "delta": how.delta}
             periods, drift = by_period(notion, evidence, source, how.by, **limits)
-            warned_of = (*found.warnings, *(() if drift is None else (drift,)))
-            found = replace(found, periods=periods, drift=drift, warnings=warned_of)
+            found = replace(found, periods=periods, drift=drift)
         labelled = define(notion).needs_label
+        said = [*found.warnings, *([drift] if drift else []), *cautions]
         result[notion] = replace(
             found,
             origin=origin,
             waiting=wait if labelled else None,
             assumptions=(*found.assumptions, *(assumed if labelled else ())),
             # Once each, whoever noticed it first.
-            warnings=tuple(
-                dict.fromkeys([*found.warnings, *cautions, *(warned if labelled else ())])
-            ),
+            warnings=tuple(dict.fromkeys([*said, *(warned if labelled else ())])),
         )
     return result
 
