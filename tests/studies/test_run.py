@@ -8,6 +8,7 @@ import pytest
 
 from sellf.cli import main
 from sellf.studies import plan, spec
+from sellf.studies.engines.base import job_of
 from sellf.studies.progress import Progress
 from sellf.studies.results import results
 from sellf.studies.run import run
@@ -239,3 +240,17 @@ def test_runs_that_are_timed_are_kept_apart(tmp_path, monkeypatch, capsys):
     assert main(["study", "status", "timed.toml", "--store", "store"]) == 0
     assert f"{TOTAL} of {TOTAL} runs are done" in capsys.readouterr().out
     assert (tmp_path / "store-alone" / "runs").is_dir()
+
+
+def test_a_run_that_another_process_is_at_has_not_failed(monkeypatch):
+    made = study()
+    said = []
+    progress = Progress(made, shown=False)
+    monkeypatch.setattr(progress, "message", said.append)
+    (first, *_) = plan.groups(made)
+    job = job_of(first.first(made)[0], "name")
+    progress.took(Outcome(job, kind="elsewhere"))
+    assert said == []
+    progress.took(Outcome(job, kind="died", reason="the machine went away"))
+    assert len(said) == 1
+    assert said[0].endswith("the machine went away")

@@ -103,7 +103,7 @@ class Progress:
 
     def took(self, outcome: Outcome) -> None:
         """Say what failed."""
-        if outcome.files is None:
+        if outcome.files is None and outcome.kind != "elsewhere":
             self.message(f"failed: {describe(outcome.job.run)}: {outcome.reason}")
 
     def message(self, text: str) -> None:
