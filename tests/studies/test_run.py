@@ -8,7 +8,7 @@ import pytest
 
 from sellf.cli import main
 from sellf.studies import plan, spec
-from sellf.studies.engines.base import job_of
+from sellf.studies.engines.base import job as job_of
 from sellf.studies.progress import Progress
 from sellf.studies.results import results
 from sellf.studies.run import run
