@@ -48,7 +48,7 @@ def json_on_purpose(chance: Chance, content: bytes, seal: bool = True) -> bytes:
     for _ in range(chance.choice((1, 1, 2, 5))):
         parsed = _changed(chance, parsed)
     if seal and isinstance(parsed, dict) and "sha256" in parsed:
-        parsed["sha256"] = files._seal(parsed)
+        parsed["sha256"] = files.seal(parsed)
     text = json.dumps(parsed)
     if chance.random() < 0.1:
         values = [part for part in text.split(": ") if part]

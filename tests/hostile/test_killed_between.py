@@ -83,7 +83,7 @@ def test_metrics_that_lack_iterations_are_refused(whole, tmp_path, capsys):
 def test_a_damaged_line_is_told_of(tmp_path, line):
     (tmp_path / "metrics.jsonl").write_bytes(line + b"\n{}\n")
     with pytest.raises(InputError, match="line 1"):
-        metrics.read(tmp_path / "metrics.jsonl")
+        metrics.read(tmp_path / "metrics.jsonl", 10)
 
 
 def test_a_report_of_a_run_that_was_killed_is_of_what_there_is(whole, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import sellf
+from sellf import files
 from sellf.cli import main
 from sellf.studies import spec
 from sellf.text import name, plain
@@ -50,10 +51,9 @@ def test_a_saved_agent_does_not_make_anybody_read_a_file(tmp_path, jax, monkeypa
     agent = sellf.train("lending", "ppo", **SHORT)
     agent.save(tmp_path / "agent")
     config = json.loads((tmp_path / "agent" / "config.json").read_text())
-    del config["sha256"]
     (tmp_path / "secret.csv").write_text("a;b\n")
     changed = {"world": "school", "world_settings": {"microdata": str(tmp_path / "secret.csv")}}
-    (tmp_path / "agent" / "config.json").write_text(json.dumps(config | changed))
+    (tmp_path / "agent" / "config.json").write_bytes(files.sealed_json(config | changed))
     assert main(["evaluate", str(tmp_path / "agent")]) == 2
     assert "a file that loading does not read" in capsys.readouterr().err
 

@@ -15,6 +15,7 @@ from scipy import stats
 from sellf import files
 from sellf.cli import main
 from sellf.report.page import LARGEST
+from sellf.training.spec import from_folder
 from tests.report.pages import HOSTILE, Reader
 
 pytest.importorskip("jax")
@@ -221,7 +222,11 @@ def many(folder, target, count):
         run = target / f"run-{i:03}"
         shutil.copytree(sources[i % 3], run)
         config = json.loads((run / "config.json").read_text())
-        (run / "config.json").write_bytes(files.sealed_json(config | {"seed": i}))
+        config = config | {"seed": i}
+        (run / "config.json").write_bytes(files.sealed_json(config))
+        path = run / "agent.safetensors"
+        notes = files.notes(path) | {"run": from_folder(run, config).digest}
+        path.write_bytes(files.tensors_to_bytes(files.read_tensors(path), **notes))
 
 
 def test_thirty_runs_make_one_small_report(folder, tmp_path):
