@@ -223,7 +223,8 @@ def test_in_a_large_world_earlier_policies_are_those_that_decided(monkeypatch):
     world = sellf.make_world("lending", population=300, window=200)
     problem = trainer.simulated(world, "opportunity", 2)
     state = trainer.init(hooks, problem, config, jax.random.key(0))
-    state, _ = trainer.iterate(hooks, problem, config, state)
+    # Compiled: taken step by step it would be half a minute.
+    state, _ = jax.jit(trainer.iterate, static_argnums=0)(hooks, problem, config, state)
     kept = state.extra["predictor"]._replace(iteration=jnp.zeros((), jnp.int32))
     task = trainer._task(hooks, problem)
     before = predictor._accepted_before(task, config, kept, jax.random.key(1))

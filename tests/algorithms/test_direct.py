@@ -261,7 +261,7 @@ def test_true_utilities_lie_within_their_bounds_though_policies_follow_what_was_
     rng = np.random.default_rng(0)
     alpha = np.array([0.4, 0.7, 0.5, 0.9])
     held, widths = [], []
-    for _ in range(100):
+    for _ in range(40):
         errors, true = guard.start(notion, 4, 2), np.zeros((2, 2))
         chance, predicted = np.array([0.3, 0.8, 0.2, 0.9]), np.array([0.55, 0.7, 0.45, 0.85])
         for _ in range(4):

@@ -230,7 +230,7 @@ def assert_sound(result):
     assert str(result)
 
 
-@settings(max_examples=500, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(
     log=sane,
     broken=st.dictionaries(st.sampled_from(["race", "approved", "repaid", "p", "score"]), column),
@@ -259,7 +259,7 @@ def test_any_log_ends_in_a_result_or_a_clear_error(log, broken, dropped, chosen,
 TRUTH = opportunity_gap()
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     column=st.sampled_from(["race", "approved", "repaid", "p", "score"]),
     rows=st.lists(st.integers(0, 399), max_size=3),
@@ -284,7 +284,7 @@ def test_a_log_with_a_few_broken_rows_is_never_judged_wrongly(column, rows, valu
 words = st.sampled_from(["a", "b", "1", "0", "0.5", "2", "-1", "", "nan", "x y", '"', "é", "1e400"])
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(st.lists(words, min_size=4, max_size=6), max_size=8),
     header=st.sampled_from(["race,approved,repaid,p,score", "race,approved,repaid", "race;p", ""]),

@@ -130,7 +130,7 @@ def test_equalized_odds_is_unfair_if_one_rate_is_and_fair_only_if_both_are():
 
 @pytest.mark.parametrize("sizes", [(60, 90), (400, 300), (3_500, 3_200)])
 def test_intervals_miss_the_truth_in_five_per_cent_of_logs_at_most(sizes):
-    logs = 60 if sum(sizes) > 2_000 else 150
+    logs = 30 if sum(sizes) > 2_000 else 60
     missed = dict.fromkeys([*truths(), "equalized-odds"], 0)
     true = truths()
     for seed in range(logs):

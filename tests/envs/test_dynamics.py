@@ -13,7 +13,7 @@ from sellf.envs.worlds import WORLDS, make_world
 from sellf.fairness import VIEWS, utility
 from tests.envs.slow import RULES, Lending, Simulation
 
-STEPS = 20_000
+STEPS = 6_000
 
 
 def policy_table(world, seed):
@@ -25,7 +25,7 @@ def policy_table(world, seed):
 @pytest.mark.parametrize("notion", ["opportunity", "qualification"])
 @pytest.mark.parametrize("name", list(WORLDS))
 def test_steps_are_those_of_the_slow_world(name, notion):
-    """`advance`, scanned over 20,000 decisions of as many episodes as it takes."""
+    """`advance`, scanned over 6,000 decisions of as many episodes as it takes."""
     world = make_world(name)
     key = jax.random.key(1)
     accept, predict = policy_table(world, 2)

@@ -149,7 +149,7 @@ columns = st.one_of(
 )
 
 
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(
     notion=st.one_of(st.sampled_from(["accuracy", "opportunity", "demographic"]), anything),
     view=st.one_of(st.sampled_from(["true", "accepted", "imputed"]), anything),

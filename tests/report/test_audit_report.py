@@ -123,7 +123,7 @@ def test_many_groups_hostile_names_three_people_and_no_propensity():
     assert "40 of 201 are drawn" in text
 
 
-@pytest.mark.parametrize("letters", [20, 500])
+@pytest.mark.parametrize("letters", [20, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_thousand_groups_and_all_notions_stay_below_three_megabytes(tmp_path, letters):
     """The largest audit that there is, as the command writes it."""
     names = [f"branch {i}, ".ljust(letters, "x") for i in range(1000)]
