@@ -3,7 +3,7 @@
 They stand between `<!-- table: KIND OF_WHAT -->` and `<!-- end of table -->`:
 
     table: settings MODULE:CLASS    the fields of a configuration, their defaults and docstrings
-    table: coverage PROMISE         the worst cells of docs/audit/coverage.csv, by kind or by size
+    table: coverage PROMISE         docs/audit/coverage.csv in short, by kind or by size
 
     python tools/docs_tables.py
 """
@@ -39,7 +39,7 @@ def settings(name: str) -> str:
 
 
 def coverage(promise: str) -> str:
-    """Return how often the worst cells hold: by kind, or by people a group where it is asymptotic.
+    """Return how often intervals hold: by kind, or by people a group where it is asymptotic.
 
     Args:
         promise: "finite-sample" or "asymptotic".
@@ -54,26 +54,31 @@ def coverage(promise: str) -> str:
     rows: list[tuple[str, ...]] = []
     for key in dict.fromkeys(cell[by] for cell in cells):
         here = [cell for cell in cells if cell[by] == key]
-        worst = min(here, key=lambda cell: float(cell["coverage"]))
-        groups = max(int(cell["groups_missed"]) / int(cell["logs"]) for cell in here)
-        fair = max(int(cell["above"]) / int(cell["logs"]) for cell in here)
+        logs = sum(int(cell["logs"]) for cell in here)
+        missed = sum(int(cell["above"]) + int(cell["below"]) for cell in here)
+        groups = sum(int(cell["groups_missed"]) for cell in here)
+        fair = sum(int(cell["above"]) for cell in here)
+        worst = min(here, key=lambda cell: float(cell["p_disparity"]))
         rows.append(
             (
                 key,
                 f"{len({cell['cell'] for cell in here})}",
-                f"{float(worst['coverage']):.1%}",
-                f"{worst['notion']}, {worst['what']}",
-                f"{1 - groups:.1%}",
-                f"{fair:.1%}",
+                f"{logs:,}",
+                f"{1 - missed / logs:.1%}",
+                f"{1 - groups / logs:.1%}",
+                f"{fair / logs:.1%}",
+                f"{float(worst['coverage']):.1%} of {worst['logs']} (p = "
+                f"{float(worst['p_disparity']):.2g}): {worst['notion']}, {worst['what']}",
             )
         )
     heads = (
         head,
         "how many",
-        "covered, worst",
-        "which",
-        "all groups covered, worst",
-        "called fair though not, at most",
+        "intervals",
+        "covered",
+        "all groups covered",
+        "called fair though not",
+        "least likely cell",
     )
     return table(heads, rows)
 
