@@ -34,8 +34,14 @@ def page(result: Audit | Audits) -> Page:
     first = audits[0]
     if len(audits) == 1:
         sections = [
-            Section("The picture", [audit_charts.disparity(audits), audit_charts.groups(first)]),
-            Section("The numbers", _figures(first)),
+            Section(
+                "The picture",
+                [
+                    audit_charts.disparity([*audits, *first.parts.values()]),
+                    *map(audit_charts.groups, _rates(first)),
+                ],
+            ),
+            Section("The numbers", [block for rate in _rates(first) for block in _figures(rate)]),
             *_details(first),
         ]
     else:
@@ -48,8 +54,8 @@ def page(result: Audit | Audits) -> Page:
                 audit.notion.capitalize(),
                 [
                     Paragraph(" ".join([answer(audit), *_lead(audit)])),
-                    audit_charts.groups(audit),
-                    *_figures(audit),
+                    # Rates of a notion that has several are notions of their own on this page.
+                    *([] if audit.parts else [audit_charts.groups(audit), *_figures(audit)]),
                 ]
                 + [block for section in _details(audit, alone=False) for block in section.blocks],
             )
@@ -72,6 +78,11 @@ def page(result: Audit | Audits) -> Page:
         callouts=callouts,
         sections=sections,
     )
+
+
+def _rates(audit: Audit) -> list[Audit]:
+    """Return the audits of a notion's rates: itself, if it has one."""
+    return list(audit.parts.values()) or [audit]
 
 
 def report(result: Audit | Audits) -> str:
