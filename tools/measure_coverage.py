@@ -5,8 +5,9 @@
     python tools/measure_coverage.py /tmp/study --quick        # minutes: does it run?
     python tools/measure_coverage.py --list                    # what the cells are
 
-Finished cells are kept in a folder (--runs), one line each: a run that was ended goes on where it
-was. After a change to the audit name a new one, since what is kept was measured before.
+What is measured is kept in a folder (--runs), cell by cell: a run that was ended goes on where it
+was, and cells that had no time for all of their logs get as much time again. After a change to the
+audit name a new folder, since what is kept was measured before.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import sys
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 # Each worker has a core of its own; set before NumPy is imported, and inherited by workers.
@@ -42,7 +45,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--cells", default=":", help="FIRST:LAST, without the last; or one number")
     parser.add_argument("--logs", type=int, default=2000, help="at most so many logs a cell")
     parser.add_argument("--least", type=int, default=200, help="at least so many, however long")
-    parser.add_argument("--seconds", type=float, default=60, help="a cell may take after these")
+    parser.add_argument("--seconds", type=float, default=60, help="of the processor, for a cell")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="every tenth cell, ten logs")
     parser.add_argument("--list", action="store_true", help="print the cells and end")
@@ -60,8 +63,10 @@ def chosen_cells(cells: list[Cell], numbers: str) -> list[Cell]:
     return cells[int(first or 0) : int(last) if last else None]
 
 
-def run(cells: list[Cell], folder: Path, how: dict[str, Any], workers: int) -> None:
-    """Measure cells and keep each as soon as it is done."""
+def run(
+    cells: list[Cell], before: dict[int, int], folder: Path, how: dict[str, Any], workers: int
+) -> None:
+    """Measure cells, from how many logs there are `before`, and keep each as soon as it is done."""
     # Read once: what changes on disk meanwhile is not what is measured.
     measured = code()
     # Long and short cells mixed, so that the time left is told from the start.
@@ -70,18 +75,32 @@ def run(cells: list[Cell], folder: Path, how: dict[str, Any], workers: int) -> N
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
     )  # fmt: skip
     # Workers start afresh: forks of a process with threads may hang.
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_end_with, initargs=(os.getpid(),)
+    )
     with pool, Progress(*columns, speed_estimate_period=3600) as progress:
         task = progress.add_task("cells", total=len(cells))
         waiting = iter(cells)
         under_way: dict[Future[list[dict[str, Any]]], Cell] = {}
         for cell in waiting:
-            under_way[pool.submit(measure, cell, **how)] = cell
+            first = before.get(cell.number, 0)
+            under_way[pool.submit(measure, cell, first=first, **how)] = cell
             if len(under_way) < workers:
                 continue
             progress.advance(task, _keep(under_way, folder, measured))
         while under_way:
             progress.advance(task, _keep(under_way, folder, measured))
+
+
+def _end_with(parent: int) -> None:
+    """Have a worker end when the process that it works for is killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            sleep(2)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _keep(under_way: dict[Future[Any], Cell], folder: Path, measured: str) -> int:
@@ -105,7 +124,9 @@ def main(arguments: list[str] | None = None) -> int:
     if typed.quick:
         wanted, how = wanted[::10], {"most": 10, "least": 2, "seconds": 2}
     done, _ = finished(typed.runs, cells)
-    run([cell for cell in wanted if cell.number not in done], typed.runs, how, typed.workers)
+    before = {number: rows[0].logs for number, rows in done.items()}
+    left = [cell for cell in wanted if before.get(cell.number, 0) < how["most"]]
+    run(left, before, typed.runs, how, typed.workers)
     done, codes = finished(typed.runs, cells)
     write(typed.folder, cells, done, COMMAND)
     print(f"{len(done)} of {len(cells)} cells are in {typed.folder}/coverage.md")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from coverage_study.cells import OTHERS
 from coverage_study.cells import STUDIED as NOTIONS
 
 
@@ -33,8 +34,9 @@ def test_the_truth_is_that_of_many_people(law):
     for group in (0, 1):
         mine = log["group"] == group
         a, y = log["accepted"][mine], log["outcome"][mine]
-        seen = (y.mean(), (a == y).mean(), a[y == 1].mean(), a.mean())
-        for notion, value in zip(NOTIONS, seen, strict=True):
+        seen = [y.mean(), (a == y).mean(), a[y == 1].mean(), a.mean()]
+        seen += [y[a == 1].mean(), a[y == 0].mean()]
+        for notion, value in zip((*NOTIONS, *OTHERS[:2]), seen, strict=True):
             assert truths(groups)[notion][group] == pytest.approx(value, abs=0.01), notion
 
 
@@ -69,6 +71,41 @@ def test_each_way_of_being_wrong_is_counted():
     assert (found.logs, found.above, found.below, found.missed) == (4, 1, 1, 2)
     assert (found.groups_missed, found.worst_group) == (1, 1)
     assert (found.judged, found.wrong_verdicts, found.contradictions) == (4, 3, 1)
+
+
+def test_more_logs_of_a_cell_add_up_to_what_all_of_them_say():
+    from coverage_study.cells import catalogue
+    from coverage_study.measure import Counts, measure
+
+    cell = next(cell for cell in catalogue() if cell.kind == "other notions")
+    whole = [Counts(**row) for row in measure(cell, most=6, least=6)]
+    first = [Counts(**row) for row in measure(cell, most=2, least=2)]
+    more = [Counts(**row) for row in measure(cell, first=2, most=6, least=6)]
+    assert [counts.notion for counts in whole] == list(OTHERS)
+    for one, two, all_of_them in zip(first, more, whole, strict=True):
+        added = one.plus(two)
+        assert added.width == pytest.approx(all_of_them.width)
+        added.width = all_of_them.width
+        assert added == all_of_them
+
+
+def test_every_rate_of_a_notion_has_to_hold():
+    from coverage_study.cells import Cell
+    from coverage_study.measure import Tally
+    from coverage_study.worlds import world
+
+    cell = Cell("", (10, 10), law="constant", shares=(0.1, 0.3), score="none")
+    tally = Tally(cell, "equalized-odds", world(cell))
+    assert tally.counts.truth == pytest.approx(0.2)
+    right, wrong = [(0, 0, 1), (0, 0, 1)], [(0, 0, 1), (0.4, 0.4, 1)]
+    for opportunity, other in ((right, right), (wrong, right), (right, wrong)):
+        told = Told(0.1, 0.3, 0.2, "undetermined", right)
+        told.parts = {
+            "opportunity": Told(0.1, 0.3, 0.2, "undetermined", opportunity),
+            "false-positive-rate": Told(0.1, 0.3, 0.2, "undetermined", other),
+        }
+        tally.add([told], judged=True)
+    assert tally.done().by_group == [0, 2]
 
 
 def test_holm_and_the_exact_test():

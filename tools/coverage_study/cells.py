@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ Order = Literal["drawn", "outcome", "group", "propensity"]
 Knowledge = Literal["propensity", "nothing", "decisions", "trusted", "estimated"]
 
 STUDIED: tuple[Notion, ...] = ("qualification", "accuracy", "opportunity", "demographic")
+OTHERS: tuple[Notion, ...] = ("predictive-parity", "false-positive-rate", "equalized-odds")
 REPRODUCED = ((907, 1380), (497, 1000), (497, 497), (5000, 5000))
 """Sizes at which intervals of earlier versions were seen to miss far too often."""
 
@@ -78,7 +79,7 @@ def catalogue() -> list[Cell]:
     """Return all cells, numbered; new ones belong at the end, so that numbers keep their seeds."""
     kinds = (
         sizes, shares, random_sizes, base_rates, propensities, scores, orders, many_groups,
-        without_propensities, pending, applicants, anytime, estimated,
+        without_propensities, pending, applicants, anytime, estimated, other_notions,
     )  # fmt: skip
     cells = [cell for kind in kinds for cell in kind()]
     return [replace(cell, number=number) for number, cell in enumerate(cells)]
@@ -216,6 +217,25 @@ def estimated() -> Iterator[Cell]:
             "estimated", (size, size), rates=rates, score="none", knowledge="estimated",
             notions=hidden,
         )  # fmt: skip
+
+
+def other_notions() -> Iterator[Cell]:
+    """Hit rates, false-positive rates and equalized odds, in some of the worlds above."""
+    of: dict[str, Any] = {"kind": "other notions", "notions": OTHERS}
+    pairs = ((30, 300), (200, 200), (497, 1000), (907, 1380), (2000, 2000), (5000, 3100))
+    for pair, score in product((*pairs, (40_000, 11_000)), SOME):
+        yield Cell(**of, sizes=pair, score=score)
+    for rates, score in product(((0.001, 0.999), (0.01, 0.01), (0.1, 0.9), (0.9, 0.9)), SOME):
+        yield Cell(**of, sizes=(907, 1380), rates=rates, score=score)
+    laws: tuple[Law, ...] = ("low", "halves", "rule 2%", "no overlap")
+    for law, pair in product(laws, ((200, 200), (2000, 2000))):
+        yield Cell(**of, sizes=pair, law=law, score="true")
+    for knowledge in ("nothing", "trusted"):
+        yield Cell(**of, sizes=(907, 1380), score="none", knowledge=knowledge)
+    yield Cell(**of, sizes=(400, 400), rates=(0.5, 0.5), pending=(0.2, 0.6))
+    yield Cell(**of, sizes=(400, 400), applications=3)
+    yield Cell(**of, sizes=(400,) * 6, rates=(0.4, 0.5, 0.45, 0.6, 0.35, 0.5))
+    yield Cell(**of, sizes=(1000, 700), looks=4)
 
 
 SOME: tuple[Score, ...] = ("rough", "none")

@@ -1,16 +1,25 @@
 """Audit many logs of one cell and count what was wrong."""
 
-from dataclasses import asdict, dataclass
-from time import perf_counter
+from dataclasses import asdict, dataclass, field, fields
+from time import process_time
 from typing import Any
 
 import numpy as np
 
 import sellf
 from coverage_study.cells import Cell
-from coverage_study.worlds import OVERLAP, Group, draw, efficient_width, truths, used, world
+from coverage_study.worlds import (
+    EFFICIENT,
+    OVERLAP,
+    Group,
+    draw,
+    efficient_width,
+    truths,
+    used,
+    world,
+)
 from sellf.errors import InputError
-from sellf.fairness.notions import Notion
+from sellf.fairness.notions import Notion, define
 
 NUDGE = 1e-12
 """How far from the truth the tolerance is, relative to it."""
@@ -34,8 +43,8 @@ class Counts:
     """The truth is below: it would be called unfair though it is not."""
     groups_missed: int = 0
     """Some group's own interval misses."""
-    worst_group: int = 0
-    """Misses of the group that is missed most often."""
+    by_group: list[int] = field(default_factory=list)
+    """Misses of each group's own interval."""
     judged: int = 0
     """Logs whose tolerance was next to this notion's truth, so that its verdict can be wrong."""
     wrong_verdicts: int = 0
@@ -53,13 +62,35 @@ class Counts:
         """How many disparities are not in their interval."""
         return self.above + self.below
 
+    @property
+    def worst_group(self) -> int:
+        """Misses of the group that is missed most often."""
+        return max(self.by_group, default=0)
+
+    def plus(self, more: "Counts") -> "Counts":
+        """Return the counts of these logs and of others of the same cell."""
+        found: dict[str, Any] = {}
+        audited = [counts.logs - counts.refused for counts in (self, more)]
+        for name in (one.name for one in fields(self)):
+            one, two = getattr(self, name), getattr(more, name)
+            if name == "by_group":
+                found[name] = [a + b for a, b in zip(one, two, strict=True)]
+            elif name in ("cell", "notion", "truth", "efficient") or None in (one, two):
+                found[name] = one
+            elif name in ("width", "ratio"):
+                found[name] = (audited[0] * one + audited[1] * two) / max(sum(audited), 1)
+            else:
+                found[name] = one + two
+        return Counts(**found)
+
 
 class Tally:
     """Counts of one notion as they come in."""
 
     def __init__(self, cell: Cell, notion: Notion, groups: list[Group]):
-        self.true = truths(groups)[notion]
-        self.counts = Counts(cell.number, notion, float(np.ptp(self.true)))
+        self.true = {rate.name: truths(groups)[rate.name] for rate in define(notion).rates}
+        truth = max(float(np.ptp(values)) for values in self.true.values())
+        self.counts = Counts(cell.number, notion, truth)
         self.by_group = np.zeros(len(groups), dtype=int)
         self.widths: list[tuple[float, float]] = []
         if comparable(cell, notion, groups):
@@ -95,17 +126,22 @@ class Tally:
     def done(self) -> Counts:
         """Return the counts with what is known at the end."""
         c = self.counts
-        c.worst_group = int(self.by_group.max())
+        c.by_group = self.by_group.tolist()
         if self.widths:
             c.width, signed = map(float, np.mean(self.widths, axis=0))
             c.ratio = None if c.efficient is None else signed / c.efficient
         return c
 
     def _groups(self, audit: Any) -> np.ndarray:
-        """Return which groups' intervals miss; a group that is not there yet misses nothing."""
-        found = np.zeros(len(self.true), dtype=bool)
-        for name, figures in audit.by_group.items():
-            found[int(name)] = not figures.low <= self.true[int(name)] <= figures.high
+        """Return which groups' intervals miss; a group that is not there yet misses nothing.
+
+        Of a notion with several rates those of every rate have to hold.
+        """
+        found = np.zeros(len(self.by_group), dtype=bool)
+        for rate, true in self.true.items():
+            part = audit if len(self.true) == 1 else audit.parts[rate]
+            for name, figures in part.by_group.items():
+                found[int(name)] |= not figures.low <= true[int(name)] <= figures.high
         return found
 
     def _wrong(self, audit: Any) -> bool:
@@ -133,22 +169,32 @@ def comparable(cell: Cell, notion: Notion, groups: list[Group]) -> bool:
         return False
     if notion == "demographic":
         return True
+    if notion not in EFFICIENT:
+        return False
     known = cell.knowledge == "propensity" and cell.score == "true"
     return known and all(group.accept.min() >= OVERLAP for group in groups)
 
 
 def measure(
-    cell: Cell, *, most: int = 2000, least: int = 200, seconds: float = 60
+    cell: Cell, *, first: int = 0, most: int = 2000, least: int = 200, seconds: float = 60
 ) -> list[dict[str, Any]]:
     """Audit logs until there are `most`, or until time is up and there are `least`.
 
-    Every log has a seed of its own, so that stopping early leaves out logs and changes none.
+    Every log has a seed of its own, so that stopping early leaves out logs and changes none. Time
+    is the processor's, so that what else the machine does changes nothing either.
+
+    Args:
+        cell: to measure.
+        first: how many logs of it were audited before.
+        most: how many there are to be with these.
+        least: how many, if time is up.
+        seconds: after which it is.
     """
     groups = world(cell)
     tallies: dict[Notion, Tally] = {notion: Tally(cell, notion, groups) for notion in cell.notions}
-    start = perf_counter()
-    for log in range(most):
-        if log >= least and perf_counter() - start > seconds:
+    start = process_time()
+    for log in range(first, most):
+        if log >= least and process_time() - start > seconds:
             break
         # One tolerance an audit: the notions take turns at having it next to their truth.
         asked: Notion = cell.notions[log // 2 % len(cell.notions)]

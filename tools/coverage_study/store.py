@@ -1,4 +1,4 @@
-"""Finished cells on disk, one line each, so that a run which was ended goes on where it was."""
+"""What was measured, on disk, so that a run which was ended goes on where it was."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def code() -> str:
 
 
 def append(folder: Path, cell: Cell, rows: list[dict[str, Any]], of: str) -> None:
-    """Add a finished cell, measured with the code `of`."""
+    """Add what was measured of a cell with the code `of`: its first logs, or more of them."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / NAME
     record = {"cell": cell.number, "fingerprint": fingerprint(cell), "code": of, "rows": rows}
@@ -41,13 +41,13 @@ def append(folder: Path, cell: Cell, rows: list[dict[str, Any]], of: str) -> Non
 
 
 def finished(folder: Path, cells: list[Cell]) -> tuple[dict[int, list[Counts]], set[str]]:
-    """Return the counts of every cell that is done, by number, and the codes they are of.
+    """Return what was measured of every cell, by number, and the codes that is of.
 
     Half a line does not count.
     """
     wanted = {cell.number: fingerprint(cell) for cell in cells}
     found: dict[int, list[Counts]] = {}
-    codes: dict[int, str] = {}
+    codes: set[str] = set()
     path = folder / NAME
     for line in path.read_text("utf-8").splitlines() if path.exists() else ():
         try:
@@ -56,6 +56,8 @@ def finished(folder: Path, cells: list[Cell]) -> tuple[dict[int, list[Counts]], 
             continue
         number = record["cell"]
         if wanted.get(number) == record["fingerprint"]:
-            found[number] = [Counts(**row) for row in record["rows"]]
-            codes[number] = record["code"]
-    return found, set(codes.values())
+            new = [Counts(**row) for row in record["rows"]]
+            both = zip(found.get(number, []), new, strict=True)
+            found[number] = [old.plus(more) for old, more in both] if number in found else new
+            codes.add(record["code"])
+    return found, codes

@@ -21,6 +21,8 @@ SPREAD = 2 / 3
 """How much of the room around its mean a group's chance of a good outcome uses."""
 OVERLAP = 0.01
 """The audit's default."""
+EFFICIENT: tuple[Notion, ...] = ("qualification", "accuracy", "opportunity", "demographic")
+"""Notions whose efficient interval `variance` knows."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ def accept_chance(cell: Cell, group: int) -> Floats:
             return np.full(LEVELS, cell.shares[group])
 
 
-def truths(groups: list[Group]) -> dict[Notion, Floats]:
-    """Return each group's utility, by notion."""
+def truths(groups: list[Group]) -> dict[str, Floats]:
+    """Return each group's utility, by rate."""
     good = np.array([group.good.mean() for group in groups])
     accept = np.array([group.accept.mean() for group in groups])
     both = np.array([(group.accept * group.good).mean() for group in groups])
@@ -79,6 +81,8 @@ def truths(groups: list[Group]) -> dict[Notion, Floats]:
         "accuracy": 1 - good - accept + 2 * both,
         "opportunity": both / good,
         "demographic": accept,
+        "predictive-parity": both / accept,
+        "false-positive-rate": (accept - both) / (1 - good),
     }
 
 
