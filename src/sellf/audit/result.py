@@ -255,7 +255,7 @@ class Audit(Table):
         return columns
 
     def __str__(self) -> str:
-        from sellf.audit.words import report
+        from sellf.audit.printing import report
 
         return report(self, super().__str__())
 

@@ -134,11 +134,6 @@ def build(
             f"{len(own.names)} actions and two outcomes."
         )
     _check(groups, group, alpha, moves, share, rules)
-    fixed = np.zeros(profiles, np.int32) if features.fixed is None else features.fixed
-    rows = int(fixed.max()) + 1
-    codes = np.zeros((rows, 0), np.uint8) if features.codes is None else features.codes
-    numbers = np.zeros((rows, 0)) if features.numbers is None else features.numbers
-    sizes = [len(names) for names in features.categories.values()]
     arriving = np.flatnonzero(share > 0)
     columns = [
         *(f"{key} = {value}" for key, names in features.categories.items() for value in names),
@@ -162,20 +157,30 @@ def build(
             favourable=own.favourable,
             gain=own.gain,
             group=jnp.asarray(group, jnp.int32),
-            encoding=Encoding(
-                fixed=jnp.asarray(fixed, jnp.int32),
-                changing=jnp.asarray(features.changing, jnp.int32),
-                codes=jnp.asarray(codes, jnp.uint8),
-                feature=jnp.asarray(np.repeat(np.arange(len(sizes)), sizes), jnp.int32),
-                category=jnp.asarray(np.concatenate([[], *map(np.arange, sizes)]), jnp.uint8),
-                numbers=jnp.asarray(numbers, jnp.float32),
-                changes=jnp.asarray(features.changes, jnp.float32),
-            ),
+            encoding=_encoding(features, profiles),
         ),
         arrivals=Arrivals(
             profile=jnp.asarray(arriving, jnp.int32),
             cumulative=jnp.asarray(np.cumsum(share[arriving]), jnp.float32),
         ),
+    )
+
+
+def _encoding(features: Features, profiles: int) -> Encoding:
+    """Return what networks see of each profile."""
+    fixed = np.zeros(profiles, np.int32) if features.fixed is None else features.fixed
+    rows = int(fixed.max()) + 1
+    codes = np.zeros((rows, 0), np.uint8) if features.codes is None else features.codes
+    numbers = np.zeros((rows, 0)) if features.numbers is None else features.numbers
+    sizes = [len(names) for names in features.categories.values()]
+    return Encoding(
+        fixed=jnp.asarray(fixed, jnp.int32),
+        changing=jnp.asarray(features.changing, jnp.int32),
+        codes=jnp.asarray(codes, jnp.uint8),
+        feature=jnp.asarray(np.repeat(np.arange(len(sizes)), sizes), jnp.int32),
+        category=jnp.asarray(np.concatenate([[], *map(np.arange, sizes)]), jnp.uint8),
+        numbers=jnp.asarray(numbers, jnp.float32),
+        changes=jnp.asarray(features.changes, jnp.float32),
     )
 
 

@@ -52,19 +52,14 @@ def tally(
         weights: how many people each row stands for; 1 each by default.
         every_label: whether the labels of the rejected are needed.
     """
-    group = column("group", group)
-    action = numeric("action", action)
-    label = None if label is None else numeric("label", label)
-    prediction = None if prediction is None else numeric("prediction", prediction)
-    weights = None if weights is None else numeric("weights", weights)
-    columns = {
-        "group": group,
-        "action": action,
-        "label": label,
-        "prediction": prediction,
-        "weights": weights,
+    given = {"action": action, "label": label, "prediction": prediction, "weights": weights}
+    columns = {"group": column("group", group)}
+    columns |= {
+        name: None if value is None and name != "action" else numeric(name, value)
+        for name, value in given.items()
     }
     rows = same_length(columns)
+    group, action, label, prediction, weights = columns.values()
     names, codes, offset = grouping(group)
     size = len(names)
 

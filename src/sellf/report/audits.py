@@ -228,7 +228,7 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
     if audit.sensitivity:
         sections.append(Section("If decisions knew more than the log", audit_charts.doubts(audit)))
     if audit.certificate is not None:
-        from sellf.audit.words import certificate_in_words
+        from sellf.audit.printing import certificate_in_words
 
         words = certificate_in_words(audit.certificate)
         sections.append(Section("The paper's conditions", [Paragraph(words)]))
