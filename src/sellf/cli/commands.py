@@ -89,7 +89,8 @@ def audit(
         propensity: the column with the chance that each decision was to accept.
         score: the column with predictions, the chance of a good outcome, fitted on other people.
         feature: a column to estimate propensities from where they are not known; again for more.
-        notion: qualification, accuracy, opportunity, demographic, or all.
+        notion: qualification, accuracy, opportunity, demographic, predictive-parity,
+            false-positive-rate, equalized-odds, or all.
         omega: the disparity that is tolerated.
         delta: the chance with which the interval may miss.
         overlap: below this propensity the accepted tell nothing of the rejected.
@@ -160,7 +161,8 @@ def train(
         world: lending, recidivism, school or school-continuous.
         algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi, sellf-relu, ppo,
             pocar, pocar-oracle, elbert or focops; with --help after it, its own settings are shown.
-        notion: opportunity, accuracy or qualification.
+        notion: opportunity, accuracy, qualification, predictive-parity, false-positive-rate
+            or equalized-odds.
         steps: how many decisions to learn from.
         seed: the same seed gives the same agent.
         out: a folder for configuration, metrics, checkpoints and the agent (default: runs/...).
