@@ -84,7 +84,7 @@ def test_a_damaged_run_is_done_again_and_told_of(tmp_path, capsys):
     found = status(study(), kept, check=True)
     assert found.damaged == [name]
     engine = FakeEngine()
-    tally = run(study(), kept, engine, Progress(study()))
+    tally = run(study(), kept, engine, Progress(study().title))
     assert engine.did == tally.damaged == [name]
     assert f"run {name} is damaged" in capsys.readouterr().err
     kept.check(name)

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -9,10 +10,11 @@ from rich.table import Table
 from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
-from sellf.studies import spec
-from sellf.studies.progress import describe, duration
+from sellf.studies import collection, spec
+from sellf.studies.collection import Collection
+from sellf.studies.progress import Tally, describe, duration
 from sellf.studies.spec import Study
-from sellf.studies.store import merge, open_store
+from sellf.studies.store import Store, merge, open_store
 from sellf.text import name as name_of
 from sellf.text import plain
 
@@ -44,18 +46,39 @@ def act(
     if action == "merge":
         _merge(name, store)
         return 0
-    study = spec.load(name, quick)
+    several = collection.load(name, quick)
+    studies = [spec.load(name, quick)] if several is None else list(several.studies)
     if action == "run":
-        return _run(study, name, engine, address, workers, store)
+        code = _run(studies, _Typed(name, quick, store), engine, address, workers)
+        if several is None or code:
+            return code
+        _write_all(several, _Typed(name, quick, store), out)
+        return 0
     if action == "status":
-        return _status(study, store, check)
-    _write(action, study, name, store, out)
+        if several is not None:
+            return _status_of_all(several, store, check)
+        return _status(studies[0], store, check)
+    for study in studies:
+        target = None if out is None or several is None else out / study.name
+        _write(action, study, _Typed(name, quick, store), target or out)
     return 0
+
+
+class _Typed(NamedTuple):
+    """What was typed to mean a study and its store."""
+
+    name: str
+    quick: bool
+    store: Path | None
+
+    def __str__(self) -> str:
+        parts = [self.name, *(["--quick"] if self.quick else [])]
+        return " ".join(parts + (["--store", str(self.store)] if self.store is not None else []))
 
 
 def _list() -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, summary in spec.builtin().items():
+    for name, summary in (collection.summaries() | spec.builtin()).items():
         table.add_row(f"[bold]{name}[/bold]", summary)
     console = Console(highlight=False)
     console.print(table)
@@ -67,36 +90,26 @@ def _list() -> None:
 
 
 def _run(
-    study: Study,
-    name: str,
-    engine: str,
-    address: str | None,
-    workers: int | None,
-    folder: Path | None,
+    studies: list[Study], typed: _Typed, engine: str, address: str | None, workers: int | None
 ) -> int:
-    from sellf.studies import engines
-    from sellf.studies.progress import Progress
-    from sellf.studies.run import run
-
-    store = open_store(folder, alone=study.alone)
-    if study.alone and (workers or 1) > 1:
-        raise InputError(f"{study.name} times runs one at a time: leave --workers out.")
-    made = engines.make(engine, 1 if study.alone and workers is None else workers, address)
-    typed = _typed(name, study, folder)
-    print(
-        f"{study.name}: runs are kept in {store.folder}. Stop with Ctrl-C whenever you like; the "
-        f"same command goes on.\nIn another terminal: `sellf study status {typed}`.",
-        file=sys.stderr,
-    )
-    tally = run(study, store, made, Progress(study))
-    note = " (quick: a first look, its figures mean little)" if study.quick else ""
-    print(
-        f"{study.name}{note}: {len(tally.done)} of {tally.total} runs are done, {tally.fresh} of "
-        f"them now; {len(tally.failed)} failed"
-        + (f" ({len(tally.diverged)} diverged, and would again)." if tally.diverged else "."),
-        file=sys.stderr,
-    )
-    if not tally.complete:
+    """Run what is missing: all studies at once, but for those that time their runs."""
+    if len(studies) == 1 and studies[0].alone and (workers or 1) > 1:
+        raise InputError(f"{typed.name} times runs one at a time: leave --workers out.")
+    parts = [[study for study in studies if not study.alone]]
+    parts += [[study] for study in studies if study.alone]
+    complete = True
+    for part in filter(None, parts):
+        alone = part[0].alone
+        store = open_store(typed.store, alone=alone)
+        title = part[0].title if len(part) == 1 else typed.name + " (quick)" * typed.quick
+        print(
+            f"{title}: runs are kept in {store.folder}. Stop with Ctrl-C whenever you like; the "
+            f"same command goes on.\nIn another terminal: `sellf study status {typed}`.",
+            file=sys.stderr,
+        )
+        tally = _run_together(part, title, store, engine, 1 if alone else workers, address)
+        complete = complete and tally.complete
+    if not complete:
         print(
             f"Type `sellf study status {typed}` for the reasons; `sellf study run {typed}` tries "
             "again.",
@@ -105,6 +118,55 @@ def _run(
         return 1
     print(f"Type `sellf study table {typed}` and `sellf study figures {typed}`.", file=sys.stderr)
     return 0
+
+
+def _run_together(
+    studies: list[Study],
+    title: str,
+    store: Store,
+    engine: str,
+    workers: int | None,
+    address: str | None,
+) -> Tally:
+    from sellf.studies import engines
+    from sellf.studies.progress import Progress
+    from sellf.studies.run import run
+
+    tally = run(studies, store, engines.make(engine, workers, address), Progress(title))
+    note = ": a first look, its figures mean little" if studies[0].quick else ""
+    print(
+        f"{title}{note}: {len(tally.done)} of {tally.total} runs are done, {tally.fresh} of "
+        f"them now; {len(tally.failed)} failed"
+        + (f" ({len(tally.diverged)} diverged, and would again)." if tally.diverged else "."),
+        file=sys.stderr,
+    )
+    return tally
+
+
+def _status_of_all(several: Collection, folder: Path | None, check: bool) -> int:
+    """Show how far each study of a collection is."""
+    from sellf.studies.status import status
+
+    table = Table(title=name_of(several.title), title_justify="left")
+    for heading in ("study", "runs", "done", "running", "failed", "left for one worker"):
+        table.add_column(heading, justify="left" if heading == "study" else "right", no_wrap=True)
+    damaged = 0
+    for study in several.studies:
+        found = status(study, open_store(folder, write=False, alone=study.alone), check)
+        total, done, running, failed = (
+            sum(getattr(row, name) for row in found.rows)
+            for name in ("total", "done", "running", "failed")
+        )
+        left = duration(found.seconds_left) if found.seconds_left else ""
+        counts = (str(total), str(done), str(running or ""), str(failed or ""))
+        table.add_row(study.name, *counts, left)
+        damaged += len(found.damaged)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("Runs that several studies ask for are done once.")
+    if damaged:
+        console.print(f"{damaged} runs are damaged; `sellf study run` does them again.")
+    return 1 if damaged else 0
 
 
 def _status(study: Study, folder: Path | None, check: bool) -> int:
@@ -138,12 +200,27 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
     return 1 if found.damaged else 0
 
 
-def _write(action: str, study: Study, name: str, folder: Path | None, out: Path | None) -> None:
+def _write_all(several: Collection, typed: _Typed, out: Path | None) -> None:
+    """Write tables, figures and one report of everything."""
+    from sellf import report
+
+    folder = out or Path("results") / (several.name + "-quick" * typed.quick)
+    for study in several.studies:
+        for action in ("table", "figures"):
+            _write(action, study, typed, folder / study.name, shown=False)
+    page = folder / "report.html"
+    text = report.stored_study(typed.name, quick=typed.quick, store=typed.store, out=page)
+    files.write(page, text.encode())
+    print(page)
+
+
+def _write(
+    action: str, study: Study, typed: _Typed, out: Path | None, *, shown: bool = True
+) -> None:
     from sellf.studies.results import results
 
-    store = open_store(folder, write=False, alone=study.alone)
+    store = open_store(typed.store, write=False, alone=study.alone)
     found = results(study, store)
-    typed = _typed(name, study, folder)
     if not any(cell.final for cell in found.cells):
         raise InputError(f"no run of {study.name} is final yet: type `sellf study run {typed}`.")
     target = out or Path("results") / (study.name + ("-quick" if study.quick else ""))
@@ -155,7 +232,8 @@ def _write(action: str, study: Study, name: str, folder: Path | None, out: Path 
     if action == "table":
         from sellf.studies import tables
 
-        Console(highlight=False).print(tables.to_rich(found))
+        if shown:
+            Console(highlight=False).print(tables.to_rich(found))
         written = tables.write(found, target)
     else:
         from sellf.studies import figures
@@ -171,9 +249,3 @@ def _merge(other: str, folder: Path | None) -> None:
     print(f"{came} runs came into {store.folder}; {there} were there already.")
     for sentence in damaged:
         print(f"left out: {plain(sentence)}", file=sys.stderr)
-
-
-def _typed(name: str, study: Study, folder: Path | None) -> str:
-    """Return what to type after a command to mean the same study and store."""
-    parts = [name, *(["--quick"] if study.quick else [])]
-    return " ".join(parts + (["--store", str(folder)] if folder is not None else []))

@@ -63,18 +63,19 @@ def stored_study(
     """Return the report of a study from the runs in a store, as one HTML file.
 
     Args:
-        name: of a study that comes with sellf, or a TOML file.
+        name: of a study that comes with sellf, of several ("paper"), or a TOML file.
         quick: its small version.
         store: the folder of runs (default: $SELLF_STORE, else sellf-store).
         out: where it will be written; it is part of the command that the report names.
     """
     check()
-    from sellf.studies import spec
+    from sellf.studies import collection, spec
     from sellf.studies.results import results
     from sellf.studies.store import open_store
 
-    asked = spec.load(str(name), quick)
-    found = results(asked, open_store(store, write=False, alone=asked.alone))
+    several = collection.load(str(name), quick)
+    studies = [spec.load(str(name), quick)] if several is None else several.studies
+    found = [results(one, open_store(store, write=False, alone=one.alone)) for one in studies]
     options = [*(["--quick"] if quick else []), *(["--store", str(store)] if store else [])]
     run, told = (
         shlex.join(["sellf", *words, *options, *more])
@@ -83,9 +84,13 @@ def stored_study(
             (("report", str(name)), ("-o", str(out))),
         )
     )
-    if not any(cell.grid or cell.final for cell in found.cells):
-        raise InputError(f"no run of {asked.name} is done yet: type `{run}`.")
-    return study(found, f"{run}\n{told}")
+    if not any(cell.grid or cell.final for one in found for cell in one.cells):
+        raise InputError(f"no run of {name} is done yet: type `{run}`.")
+    if several is None:
+        return study(found[0], f"{run}\n{told}")
+    from sellf.report.studies import report_of_all
+
+    return report_of_all(several, found, f"{run}\n{told}")
 
 
 def of_paths(
@@ -144,9 +149,10 @@ def _names_study(path: Path) -> bool:
         return True
     if path.exists() or path.name != str(path):
         return False
+    from sellf.studies.collection import summaries
     from sellf.studies.spec import builtin
 
-    return str(path) in builtin()
+    return str(path) in builtin() | summaries()
 
 
 def check() -> None:

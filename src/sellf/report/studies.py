@@ -1,6 +1,6 @@
 """The report of a study: tables, trade-offs, what was selected, and how it goes over time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +13,14 @@ from sellf.report.configurations import OMEGA, Configuration, configurations_of
 from sellf.report.page import Block, Callout, Code, Facts, Grid, Page, Paragraph, Section, render
 from sellf.report.run_data import Run, from_record
 from sellf.studies import provenance
+from sellf.studies.records import Results
 from sellf.studies.statistics import INTERVAL, pareto
 from sellf.studies.summary import Row, format_settings, names, records_of
 from sellf.studies.summary import rows as rows_of
 
 if TYPE_CHECKING:
-    from sellf.studies.records import Cell, Record, Results
+    from sellf.studies.collection import Collection
+    from sellf.studies.records import Cell, Record
 
 PACKAGES = ("jax", "equinox", "numpy")
 
@@ -71,6 +73,53 @@ def page(results: "Results", command: str = "") -> Page:
     )
 
 
+def report_of_all(several: "Collection", found: Sequence["Results"], command: str) -> str:
+    """Return the report of several studies as one HTML file: trade-offs and tables of each."""
+    sections, waiting, configured = [], [], {}
+    for study, results in zip(several.studies, found, strict=True):
+        cells = [cell for cell in results.cells if cell.final or cell.grid]
+        waiting += [
+            f"{study.name}: {cell.algorithm} on {cell.world}, {cell.notion}"
+            for cell in results.cells
+            if not cell.final
+        ]
+        if not cells:
+            continue
+        rows = rows_of(results)
+        by_task: dict[tuple[str, str], list[Cell]] = {}
+        for cell in cells:
+            by_task.setdefault((cell.world, cell.notion), []).append(cell)
+        configured |= {(study.name, *task): _configurations(here) for task, here in by_task.items()}
+        blocks: list[Block] = [Paragraph(study.summary)] if study.summary else []
+        blocks += [_trade_off(rows, here) for here in by_task.values()]
+        blocks += [_table(rows, notion) for notion in _notions(cells)]
+        sections.append(Section(f"Study: {shown(study.name)}", blocks))
+    records = [record for results in found for record in records_of(results.cells)]
+    unique = list({record.spec.identity: record for record in records}.values())
+    everything = Results(several.name, found[0].quick, [c for one in found for c in one.cells])
+    return render(
+        Page(
+            title=f"Studies: {shown(several.name)}",
+            kicker=f"{len(found)} studies" + (", a first look only" if found[0].quick else ""),
+            answer=_together(configured) if configured else "Nothing is finished yet.",
+            tiles=_tiles(everything, unique),
+            callouts=[Callout("Not finished", list(dict.fromkeys(waiting)))] if waiting else [],
+            sections=[
+                *sections,
+                _assumed(selected=True),
+                Section(
+                    "How to get this again",
+                    [Code(command), Facts([("Versions", _versions())])],
+                ),
+            ],
+        )
+    )
+
+
+def _versions() -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions(PACKAGES).items())
+
+
 def _configurations(cells: Sequence["Cell"]) -> list[Configuration]:
     """Return the selected configuration of each algorithm, or every one, with all its seeds."""
     named = zip(names(cells), cells, strict=True)
@@ -89,7 +138,7 @@ def _nothing() -> Paragraph:
     return Paragraph("Nothing is finished yet.")
 
 
-def _together(configured: dict[tuple[str, str], list[Configuration]]) -> str:
+def _together(configured: Mapping[Any, list[Configuration]]) -> str:
     """Say how often each algorithm is the fairest, over worlds and notions."""
     wins: dict[str, int] = {}
     for found in filter(None, configured.values()):
@@ -276,7 +325,7 @@ def _again(results: "Results", records: Sequence["Record"], command: str) -> Sec
         ("Steps", ", ".join(f"{n:,}" for n in steps)),
         ("Seeds", ", ".join(map(str, seeds))),
         ("Fingerprint", f"SHA-256 of all figures of all runs: {_fingerprint(records)}"),
-        ("Versions", ", ".join(f"{k} {v}" for k, v in versions(PACKAGES).items())),
+        ("Versions", _versions()),
     ]
     blocks: list[Block] = [Code(typed), Facts(facts)]
     runs: list[Run] = [from_record(cell.final[0]) for cell in results.cells if cell.final]

@@ -18,9 +18,9 @@ ALIVE = 60.0
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """What a process that runs a study says of itself."""
+    """What a process that runs studies says of itself."""
 
-    study: str
+    studies: list[str]
     quick: bool
     running: list[str]
     """The names of the runs that are under way."""
@@ -54,10 +54,18 @@ def read(path: Path) -> Heartbeat | None:
         beat = Heartbeat(**files.parse_json(files.read(path, files.LARGEST_TEXT)))
     except (OSError, ValueError, TypeError):
         return None
-    types = {"study": str, "quick": bool, "running": list, "workers": int, "host": str, "pid": int}
+    types = {
+        "studies": list,
+        "quick": bool,
+        "running": list,
+        "workers": int,
+        "host": str,
+        "pid": int,
+    }
     right = all(type(getattr(beat, name)) is expected for name, expected in types.items())
     right = right and isinstance(beat.time, int | float)
-    return beat if right and all(isinstance(name, str) for name in beat.running) else None
+    right = right and all(isinstance(name, str) for name in (*beat.studies, *beat.running))
+    return beat if right else None
 
 
 def beats(folder: Path) -> list[Heartbeat]:

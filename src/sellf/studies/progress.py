@@ -1,12 +1,13 @@
 """How a study shows itself while it runs: a bar in a terminal, a line now and then elsewhere."""
 
+import json
 import sys
 import time
 from dataclasses import dataclass, field
+from statistics import mean
 from typing import TYPE_CHECKING, Any, Self
 
 from sellf.studies.engines.base import Job, Outcome
-from sellf.studies.spec import Study
 from sellf.text import plain
 
 if TYPE_CHECKING:
@@ -50,15 +51,17 @@ class Tally:
 class Progress:
     """Shows a study's progress; used as a context manager."""
 
-    def __init__(self, study: Study, shown: bool = True) -> None:
+    def __init__(self, title: str, shown: bool = True) -> None:
         """Prepare to show.
 
         Args:
-            study: what is run.
+            title: what is run.
             shown: whether to show anything.
         """
-        self.title = study.name + (" (quick)" if study.quick else "")
+        self.title = title
         self.shown = shown
+        self.took_seconds: dict[tuple[str, str], list[float]] = {}
+        """Of trainings that came back, by world and algorithm."""
         self.terminal = shown and sys.stderr.isatty()
         self.bar: Bar | None = None
         self.task: Any = None
@@ -102,7 +105,10 @@ class Progress:
             self.message(f"{self.title}: {count}{failed}, {len(running)} running{left}")
 
     def took(self, outcome: Outcome) -> None:
-        """Say what failed."""
+        """Remember how long a run took; say what failed."""
+        if self.shown and outcome.files is not None:
+            seconds = json.loads(outcome.files["config.json"])["seconds"]
+            self.took_seconds.setdefault(_kind(outcome.job.run), []).append(seconds)
         if outcome.files is None and outcome.kind != "elsewhere":
             self.message(f"failed: {describe(outcome.job.run)}: {outcome.reason}")
 
@@ -117,14 +123,25 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def _left(self, tally: Tally) -> str:
-        if not tally.fresh:
+        """Say how long it will take, if what is left takes as long as what was alike did."""
+        known = {kind: mean(seconds) for kind, seconds in self.took_seconds.items()}
+        spent = sum(map(sum, self.took_seconds.values()))
+        if not spent:
             return ""
-        each = (time.monotonic() - self.since) / tally.fresh
-        return f", about {duration(each * (tally.total - len(tally.done)))} left"
+        usual = mean(known.values())
+        settled = tally.done | tally.diverged
+        left = [run for name, run in tally.wanted.items() if name not in settled]
+        seconds = sum(known.get(_kind(run), usual) for run in left) + tally.to_come * usual
+        # Compiling, deploying and the number of workers are in the time that has passed.
+        return f", about {duration((time.monotonic() - self.since) / spent * seconds)} left"
 
     def __exit__(self, *error: object) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def _kind(run: "RunSpec") -> tuple[str, str]:
+    return run.world.name, run.algorithm.name
 
 
 def describe(run: "RunSpec") -> str:

@@ -1,6 +1,7 @@
 """The loop around an engine: what is missing is done, kept, selected from, until all is there."""
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sellf import interrupts
@@ -23,10 +24,19 @@ PATIENCE = 0.5
 """Seconds between looks at runs that another process is at."""
 
 
-def run(study: Study, store: Store, engine: Engine, progress: Progress | None = None) -> Tally:
-    """Do what is missing of a study; stopped at any moment, it goes on where it was."""
-    progress = progress or Progress(study, shown=False)
-    work = _Work(study, store, engine, progress)
+def run(
+    studies: Study | Sequence[Study],
+    store: Store,
+    engine: Engine,
+    progress: Progress | None = None,
+) -> Tally:
+    """Do what is missing of one or several studies; stopped at any moment, it goes on from there.
+
+    A run that several studies ask for is done once.
+    """
+    studies = [studies] if isinstance(studies, Study) else list(studies)
+    progress = progress or Progress("", shown=False)
+    work = _Work(studies, store, engine, progress)
     try:
         with progress:
             work.begin()
@@ -47,15 +57,17 @@ def run(study: Study, store: Store, engine: Engine, progress: Progress | None = 
 class _Work:
     """The state of the loop."""
 
-    def __init__(self, study: Study, store: Store, engine: Engine, progress: Progress) -> None:
-        self.study, self.store, self.engine, self.progress = study, store, engine, progress
+    def __init__(
+        self, studies: list[Study], store: Store, engine: Engine, progress: Progress
+    ) -> None:
+        self.studies, self.store, self.engine, self.progress = studies, store, engine, progress
         self.reader = Reader(store, progress.message)
         self.tally = Tally()
         self.open: dict[str, Job] = {}
         """Submitted and not back."""
         self.elsewhere: dict[str, Job] = {}
         """Another process is at these, or has just done them."""
-        self.lacking: list[tuple[Group, set[str]]] = []
+        self.lacking: list[tuple[Study, Group, set[str]]] = []
         """Groups that are not selected yet, with the runs that they wait for."""
         self.heartbeat = heartbeat.path_of(store.folder)
         self.claims = Claims(store.folder / CLAIMS)
@@ -64,12 +76,13 @@ class _Work:
 
     def begin(self) -> None:
         """Submit everything that waits for no selection, and select where nothing is missing."""
-        for group in plan.groups(self.study):
-            names = {plan.key(run): run for run in group.first(self.study)}
-            self._want(names)
-            if group.selects(self.study):
-                self.tally.to_come += group.to_come(self.study)
-                self.lacking.append((group, set(names) & set(self.open)))
+        for study in self.studies:
+            for group in plan.groups(study):
+                names = {plan.key(run): run for run in group.first(study)}
+                self._want(names)
+                if group.selects(study):
+                    self.tally.to_come += group.to_come(study)
+                    self.lacking.append((study, group, set(names) & set(self.open)))
         self._select()
         self.beat(now=True)
 
@@ -113,7 +126,7 @@ class _Work:
 
     def _settled(self, name: str) -> None:
         """Go on with what waited for a run."""
-        for _, names in self.lacking:
+        for *_, names in self.lacking:
             names.discard(name)
         self._select()
 
@@ -170,18 +183,18 @@ class _Work:
 
     def _select(self) -> None:
         """Select in every group whose grid has come to an end, and submit what that adds."""
-        ready = [group for group, names in self.lacking if not names]
-        self.lacking = [(group, names) for group, names in self.lacking if names]
-        for group in ready:
-            self.tally.to_come -= group.to_come(self.study)
-            index, _ = chosen(self.study, group, self.reader)
+        ready = [(study, group) for study, group, names in self.lacking if not names]
+        self.lacking = [waiting for waiting in self.lacking if waiting[-1]]
+        for study, group in ready:
+            self.tally.to_come -= group.to_come(study)
+            index, _ = chosen(study, group, self.reader)
             if index is None:
                 self.progress.message(
                     f"nothing is selected for {group.algorithm} on {group.world.name} "
                     f"({group.notion}): runs of its grid failed."
                 )
             else:
-                runs = group.runs(self.study, index, self.study.seeds)
+                runs = group.runs(study, index, study.seeds)
                 # Before other cells' grids: a study that is stopped has whole rows to show.
                 self._want({plan.key(run): run for run in runs}, soon=True)
 
@@ -192,7 +205,6 @@ class _Work:
         if now or time.monotonic() - self.beaten > BEAT:
             self.beaten = time.monotonic()
             names = [job.name for job in running]
-            beat = heartbeat.Heartbeat(
-                self.study.name, self.study.quick, names, self.engine.workers
-            )
+            studies = [study.name for study in self.studies]
+            beat = heartbeat.Heartbeat(studies, self.studies[0].quick, names, self.engine.workers)
             heartbeat.write(self.heartbeat, beat)

@@ -101,6 +101,11 @@ class Study:
     source: str = ""
     """The file that it was read from, if it is not built in."""
 
+    @property
+    def title(self) -> str:
+        """How it is called where it is shown."""
+        return self.name + (" (quick)" if self.quick else "")
+
 
 def load(name: str | Path, quick: bool = False) -> Study:
     """Return a built-in study by name, or the one in a TOML file; shrunk, if asked to."""

@@ -62,7 +62,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
         check: read every run of the study, to see that it is as it was written.
     """
     reader = Reader(store, lambda _: None)
-    beats = [beat for beat in heartbeat.beats(store.folder) if beat.study == study.name]
+    beats = [beat for beat in heartbeat.beats(store.folder) if study.name in beat.studies]
     beats = [beat for beat in beats if beat.quick == study.quick]
     running = {name for beat in beats for name in beat.running}
     rows, failed = [], {}
