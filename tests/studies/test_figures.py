@@ -151,3 +151,25 @@ def test_a_figure_that_the_runs_cannot_give_is_refused(results, tmp_path):
     with pytest.raises(InputError, match="sellf study run"):
         figures.write(replace(results, cells=[]), tmp_path, ["timing"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_deployment_shows_who_is_accepted_or_how_qualified_they_become(results):
+    cells = [cell for cell in results.cells if cell.notion == "opportunity"]
+    with style.drawing():
+        figure = outcome.deployment(results, cells)
+        later = outcome.deployment(results, [replace(c, notion="qualification") for c in cells])
+    assert figure is not None
+    assert later is not None
+    _, _, groups = figure.axes
+    drawn = np.concatenate([line.get_xdata() for line in groups.lines])
+    for cell in cells:
+        shares = np.mean([run.evaluation.acceptances for run in cell.final], axis=(0, 1))
+        for share in shares:
+            assert np.isclose(drawn, share).any()
+    _, _, qualified = later.axes
+    ends = [line.get_ydata()[-1] for line in qualified.lines]
+    names = cells[0].final[0].evaluation.groups
+    assert len(ends) == len(cells) * len(names)
+    last = [run.evaluation.by_time["qualification"][:, -1, 0] for run in cells[0].final]
+    assert np.isclose(ends, np.mean(last)).any()
+    assert all(name in texts(later) for name in names)

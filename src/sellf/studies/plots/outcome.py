@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sellf.fairness import define
 from sellf.studies.plots import style
 from sellf.studies.plots.choose import by_setting, seeds_of
 from sellf.studies.plots.learning import bars
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
 
 
 def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw reward and true disparity over deployment, of every algorithm."""
+    """Draw reward and true disparity over deployment, of every algorithm, and who is accepted."""
     done = [cell for cell in cells if cell.final]
     if not done:
         return None
-    figure = style.new(10, 4.6)
-    reward, gap = figure.subplots(1, 2)
-    for cell, (name, how) in zip(done, _looks(done), strict=True):
+    figure = style.new(14, 4.6)
+    reward, gap, groups = figure.subplots(1, 3)
+    looks = _looks(done)
+    for cell, (name, how) in zip(done, looks, strict=True):
         time = cell.final[0].evaluation.by_time["time"]
         for axes, key in ((reward, "reward"), (gap, "disparity")):
             mean, spread = curve([run.evaluation.by_time[key] for run in cell.final])
@@ -33,11 +35,48 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
     gap.set(title=f"true disparity ({done[0].notion})", xlabel="decisions in deployment")
     for axes in (reward, gap):
         axes.xaxis.set_major_formatter(style.thousands)
+    (_qualification if define(done[0].notion).delayed else _acceptance)(groups, done, looks)
     _mark_omega(gap.axhline, done)
     gap.set_ylim(bottom=0)
     style.legend(figure, gap)
     note = f"{task_name(done[0])}; bands: {spread_name(len(cell.final) for cell in done)}"
     return style.finish(figure, results, done, note)
+
+
+def _acceptance(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]]) -> None:
+    """Draw each group's share of accepted people, a line an algorithm."""
+    names = cells[0].final[0].evaluation.groups
+    fills = ("none", "full", "left", "right")
+    for row, (cell, (_, how)) in enumerate(zip(cells, looks, strict=True)):
+        shares = np.mean([run.evaluation.acceptances.mean(axis=0) for run in cell.final], axis=0)
+        axes.plot([shares.min(), shares.max()], [row, row], color=how.color, linewidth=1.5)
+        for group, share in enumerate(shares):
+            axes.plot(share, row, how.marker, color=how.color, markersize=8,
+                      fillstyle=fills[group % 4])  # fmt: skip
+    for group, name in enumerate(names):
+        axes.plot([], [], "o", color="#444444", fillstyle=fills[group % 4], label=name)
+    axes.set_yticks(range(len(cells)), [name for name, _ in looks], fontsize=8)
+    axes.invert_yaxis()
+    axes.set(title="share accepted, by group", xlim=(-0.02, 1.02))
+    axes.legend(fontsize=8)
+
+
+def _qualification(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]]) -> None:
+    """Draw each group's share of qualified people over deployment; a name stands at its end."""
+    ends: dict[str, list[float]] = {}
+    for cell, (_, how) in zip(cells, looks, strict=True):
+        time = cell.final[0].evaluation.by_time["time"]
+        for group, name in enumerate(cell.final[0].evaluation.groups):
+            each = [run.evaluation.by_time["qualification"][..., group] for run in cell.final]
+            values, _ = curve(each)
+            there = ~np.isnan(values)
+            axes.plot(time[there], values[there], color=how.color, linestyle=how.dash)
+            ends.setdefault(name, []).append(float(values[there][-1]))
+    for name, values in ends.items():
+        axes.annotate(name, (1.0, max(values)), xycoords=("axes fraction", "data"), ha="right",
+                      va="bottom", fontsize=8)  # fmt: skip
+    axes.set(title="share qualified, by group", xlabel="decisions in deployment")
+    axes.xaxis.set_major_formatter(style.thousands)
 
 
 def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
