@@ -80,3 +80,32 @@ def test_an_audit_of_such_a_log_is_void_and_demographic_parity_is_not():
     parity = sellf.audit(wrong, **COLUMNS, notion="demographic", seed=1)
     assert parity.void is None
     assert parity.verdict == "unfair"
+
+
+def _repeated(seed, *, shared, rows=10, chance=0.3, said=0.3):
+    """A log of people with several rows, who share a decision or are decided about each time."""
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(200), rows)
+    drawn = rng.random(200 if shared else len(person)) < chance
+    accepted = (drawn[person] if shared else drawn).astype(int)
+    return {
+        "group": np.where(person < 100, "a", "b"),
+        "accepted": accepted,
+        "repaid": np.where(accepted, rng.random(len(person)) < 0.5, np.nan),
+        "p": np.full(len(person), said),
+        "person": person,
+    }
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_rows_of_one_person_may_share_a_decision(shared):
+    """Each row has the right chance; but it is one draw that is seen ten times."""
+    columns = {"group": "group", "decision": "accepted", "outcome": "repaid", "propensity": "p"}
+    for seed in range(40):
+        log = _repeated(seed, shared=shared)
+        assert sellf.audit(log, **columns, person="person", seed=seed).void is None
+    for seed in range(10):
+        log = _repeated(seed, shared=shared, said=0.6)
+        void = sellf.audit(log, **columns, person="person", seed=seed).void
+        assert void is not None
+        assert "of 100 people of " in void

@@ -244,3 +244,29 @@ def test_files_say_what_to_install_without_duckdb(monkeypatch, tmp_path):
     )
     with pytest.raises(InputError, match=r"pip install 'sellf\[audit\]'"):
         sellf.audit(tmp_path / "log.csv", **COLUMNS)
+
+
+@pytest.mark.parametrize("column", ["repaid", "p", "approved"])
+def test_a_parquet_file_with_nan_says_the_same_from_disk_and_from_memory(tmp_path, column):
+    """DuckDB's own `isnan` believes a file's statistics, and these leave NaN out."""
+    import pyarrow.parquet as pq
+
+    log = lending(3000)
+    log = {name: np.asarray(values) for name, values in log.items()}
+    log["approved"] = log["approved"].astype(float)
+    if column != "repaid":
+        log[column] = log[column].copy()
+        log[column][5] = np.nan
+    assert np.isnan(log["repaid"]).any()
+    pq.write_table(pa.table(log), tmp_path / "log.parquet")
+
+    def said(source, limits):
+        try:
+            return sellf.audit(source, **COLUMNS, seed=1, limits=limits).naive
+        except InputError as error:
+            return str(error).split(" is ")[0]
+
+    here = said(log, None)
+    there = said(str(tmp_path / "log.parquet"), Limits(in_memory=100))
+    assert here == there
+    assert isinstance(here, str) == (column != "repaid")

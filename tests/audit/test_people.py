@@ -113,3 +113,20 @@ def test_the_command_line_takes_the_column_of_people(tmp_path, capsys):
     assert "--person applicant_id" not in capsys.readouterr().out
     assert main(["audit", str(tmp_path / "log.csv"), *options, "--person", "aplicant_id"]) == 2
     assert "did you mean 'applicant_id'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("notion", ["demographic", "opportunity", "equalized-odds"])
+def test_a_group_without_anybody_in_some_period(notion):
+    log = {
+        "group": ["a", "b", "a", "b", "a", "a"],
+        "accepted": [1, 1, 0, 0, 1, 0],
+        "repaid": [1, 0, None, None, 1, None],
+        "id": [0, 1, 2, 3, 4, 5],
+        "day": ["2024-01-05"] * 4 + ["2024-02-05"] * 2,
+    }
+    columns = {"group": "group", "decision": "accepted", "outcome": "repaid", "person": "id"}
+    found = sellf.audit(log, **columns, notion=notion, time="day", by="month", seed=1)
+    first, second = found.periods
+    assert first.verdict == second.verdict == "undetermined"
+    assert second.low == 0
+    assert second.high == 1

@@ -3,16 +3,22 @@
 If p is the chance with which each decision was to accept, then given p acceptance has nothing to do
 with the group, nor with a score that was made before the decision. So in every stratum, of group,
 propensity and score, as many were accepted as the propensities say, up to chance.
+
+Rows of one person may share a decision. So people with several rows are asked twice, over rows and
+over people, and only what both say counts: over rows the sum of A - p stays within its bounds if
+each decision was drawn with p given those before it, however many follow; over people, each with
+the mean of their rows, it does so however these depend on each other.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sellf.logs.names import say
-from sellf.logs.person import BINS, Floats
-from sellf.logs.sums import Sums
+from sellf.logs.person import BINS, Floats, Person
+from sellf.logs.sums import Sums, stratum
 
 LEVEL = 1e-3
 """The chance of an alarm if the propensities are right, over all strata."""
@@ -28,25 +34,52 @@ class Contradiction:
         return self.sentence
 
 
-def contradiction(names: list[Any], sums: Sums) -> Contradiction | None:
+class Agreement(NamedTuple):
+    """How many of a stratum were accepted and should have been; axes are group, tenth and score."""
+
+    people: Floats
+    accepted: Floats
+    expected: Floats
+    variance: Floats
+    """The sum of p (1 - p)."""
+
+    @property
+    def log_chance(self) -> Floats:
+        """A bound on the chance of so much difference (Bernstein's inequality).
+
+        A sum of independent terms, each within 1 of its mean, differs from its mean by x with
+        probability 2 exp(-x^2 / (2 V + 2 x / 3)) at most, V being a bound on its variance.
+        """
+        off = np.abs(self.accepted - self.expected)
+        return np.log(2) - off**2 / (2 * self.variance + 2 * off / 3 + 1e-9)
+
+
+def contradiction(
+    names: list[Any], sums: Sums, people: Sequence[Person | None] = ()
+) -> Contradiction | None:
     """Return where decisions contradict propensities, None if they agree.
 
-    By Bernstein's inequality a sum of independent decisions differs from its mean by x with
-    probability 2 exp(-x^2 / (2 V + 2 x / 3)) at most, V being the sum of p (1 - p).
+    Args:
+        names: of the groups.
+        sums: by group and stratum, over rows.
+        people: each group's rows, where people have several; those of one follow each other.
     """
+    several = any(person is not None and person.unit is not None for person in people)
     by_bin = (len(names), BINS + 1, BINS + 1)
-    for shape, found in (
-        ("propensity", [x.reshape(by_bin).sum(axis=-1, keepdims=True) for x in _four(sums)]),
-        ("score", [x.reshape(by_bin) for x in _four(sums)]),
-    ):
-        people, accepted, expected, variance = found
-        off = np.abs(accepted - expected)
-        log_chance = np.log(2) - off**2 / (2 * variance + 2 * off / 3 + 1e-9)
-        strata = max(int((people > 0).sum()), 1)
+    for shape in ("propensity", "score"):
+        rows = [x.reshape(by_bin) for x in _four(sums)]
+        if shape == "propensity":
+            rows = [x.sum(axis=-1, keepdims=True) for x in rows]
+        told = found = Agreement(*rows)
+        log_chance = found.log_chance
+        if several:
+            told = _over_people(people, by_score=shape == "score")
+            log_chance = np.maximum(log_chance, told.log_chance)
+        strata = max(int((found.people > 0).sum()), 1)
         # Half of the level for each of the two divisions into strata.
         if log_chance.min() < np.log(LEVEL / 2 / strata):
             place = np.unravel_index(int(np.argmin(log_chance)), log_chance.shape)
-            counts = [float(x[place]) for x in (people, accepted, expected)]
+            counts = [float(x[place]) for x in told[:3]]
             return Contradiction(_words(names, place, counts, shape))
     return None
 
@@ -55,10 +88,34 @@ def _four(sums: Sums) -> tuple[Floats, Floats, Floats, Floats]:
     return sums.people, sums.accepted, sums.propensity, sums.chance_variance
 
 
+def _over_people(people: Sequence[Person | None], *, by_score: bool) -> Agreement:
+    """Return the same over people: of each, the mean over their rows in a stratum.
+
+    The variance of a mean is at most the mean of the variances.
+    """
+    scores = BINS + 1 if by_score else 1
+    total = np.zeros((4, len(people), BINS + 1, scores))
+    for group, person in enumerate(people):
+        if person is None or person.unit is None or person.propensity is None:
+            continue
+        p, rows = person.propensity, len(person.accepted)
+        cell = stratum(p, person.prediction, rows)
+        cell = cell if by_score else cell // (BINS + 1)
+        width = (BINS + 1) * scores
+        pairs, which, many = np.unique(
+            person.unit * width + cell, return_inverse=True, return_counts=True
+        )
+        share = 1 / many[which]
+        for k, value in enumerate((np.ones(rows), person.accepted, p, p * (1 - p))):
+            own = np.bincount(which, value * share, len(pairs))
+            total[k, group] = np.bincount(pairs % width, own, width).reshape(BINS + 1, scores)
+    return Agreement(*total)
+
+
 def _words(names: list[Any], place: Any, counts: list[float], shape: str) -> str:
     group, tenth, score = (int(i) for i in place)
     people, accepted, expected = counts
-    who = f"of {int(people):,} people of {say(names[group])} with a propensity between "
+    who = f"of {round(people):,} people of {say(names[group])} with a propensity between "
     who += f"{tenth / BINS:g} and {(tenth + 1) / BINS:g}"
     if shape == "score":
         who += f" and a score between {score / BINS:g} and {(score + 1) / BINS:g}"

@@ -158,7 +158,7 @@ def gather(
         warnings=(*_direction(columns, sums), *_unused(columns)),
         seed=seed,
         rows=log.rows,
-        contradiction=contradiction(names, sums) if known else None,
+        contradiction=contradiction(names, sums, people) if known else None,
     )
 
 

@@ -53,7 +53,7 @@ class Group:
         None where every row is another person's: then sums over rows say it.
         """
         person = self.person
-        if person is None or person.unit is None:
+        if person is None or person.unit is None or not person.units:
             return None
         guess = person.prediction
         if guess is None and person.propensity is not None:

@@ -150,7 +150,7 @@ def furthest(k: Floats | float, *, up: bool) -> list[tuple[int, int, Any]]:
 
 def by_unit(side: Side, unit: NDArray[np.intp] | None) -> Side:
     """Return the mean of every person's values; rows of one person follow each other."""
-    if unit is None:
+    if unit is None or not len(unit):
         return side
     starts = np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
     rows = np.diff(np.append(starts, len(unit)))

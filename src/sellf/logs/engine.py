@@ -63,6 +63,15 @@ def count(condition: Any) -> Any:
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0))
 
 
+def is_nan(value: Any) -> Any:
+    """Return whether a number is NaN.
+
+    DuckDB answers `isnan(y)` and `y > 1` from a Parquet file's statistics, which leave NaN out; it
+    looks at the values for `isfinite(y)`.
+    """
+    return ~value.is_finite() & (value.abs() != float("inf"))
+
+
 class Reading:
     """Expressions for what a column of two values means."""
 
@@ -85,7 +94,7 @@ class Reading:
         here, there = words(nw.col(column), kind), words(nw.col(name), kind)
         self.missing, self.odd = here.is_null(), nw.lit(False)
         if kind.is_float():
-            self.missing = self.missing | here.is_nan()
+            self.missing = self.missing | is_nan(here)
         if kind.is_numeric() or kind == nw.Boolean:
             here, there = here.cast(nw.Float64), there.cast(nw.Float64)
             if yes is None:
@@ -119,7 +128,7 @@ def with_number(
             "0 and 1."
         )
     value = nw.col(source).cast(nw.Float64)
-    fine = (value >= 0) & (value <= 1) & ~value.is_null()
+    fine = (value >= 0) & (value <= 1) & ~value.is_null() & value.is_finite()
     return frame.with_columns(
         **{
             name: nw.when(fine).then(value).otherwise(nw.lit(1.0)),

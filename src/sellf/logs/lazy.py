@@ -345,7 +345,8 @@ class LazyLog:
 
     def _no_chance(self, what: str, column: str, rows: int) -> str:
         value = nw.col(column)
-        wrong = self.frame.filter(value.is_null() | ~((value >= 0) & (value <= 1)))
+        inside = (value >= 0) & (value <= 1) & value.is_finite()
+        wrong = self.frame.filter(value.is_null() | ~inside)
         found = collect(wrong.select(column).head(1))
         example = f" (for example {found[column].to_list()[0]})" if len(found) else ""
         return (

@@ -10,7 +10,7 @@ from sellf.errors import InputError
 from sellf.logs.arrays import array, arrays, fetch
 from sellf.logs.cautions import may_name_people, repeated_people
 from sellf.logs.columns import Columns, check_names
-from sellf.logs.engine import collect, words
+from sellf.logs.engine import collect, is_nan, words
 from sellf.logs.files import are_files, named_files, open_files, with_own_names
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
@@ -132,7 +132,7 @@ def _lazy(frame: Any, columns: Columns, limits: Limits) -> Log:
         there, kind = nw.col("_v"), frame.collect_schema()[name]
         known = frame.select(_v=words(nw.col(name), kind)).filter(~there.is_null())
         if kind.is_float():
-            known = known.filter(~there.is_nan())
+            known = known.filter(~is_nan(there))
         if kind == nw.String:
             known = known.filter(there.str.strip_chars() != "")
         counted = collect(known.select(nw.col("_v").n_unique().alias("n"), nw.len().alias("rows")))

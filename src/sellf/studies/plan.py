@@ -28,6 +28,7 @@ class Group:
     world: "WorldSpec"
     notion: Notion
     algorithm: str
+    """What it is called in the study's tables."""
     varied: tuple[dict[str, Any], ...]
     """By configuration, what the grid says."""
     resolved: tuple[tuple["Algorithm", "PPO"], ...]
@@ -67,18 +68,20 @@ def groups(study: Study) -> list[Group]:
     from sellf.training.spec import WorldSpec
 
     resolved = {
-        entry.algorithm: tuple(
-            catalogue.resolve(entry.algorithm, entry.settings | one) for one in entry.grid
+        (entry.name, world): tuple(
+            catalogue.resolve(entry.algorithm, entry.settings | one)
+            for one in entry.configurations(world)
         )
         for entry in study.entries
+        for world in dict.fromkeys(world for world, _ in study.cells)
     }
     return [
         Group(
             WorldSpec(world, study.world_settings.get(world, {})),
             notion,
-            entry.algorithm,
-            entry.grid,
-            resolved[entry.algorithm],
+            entry.name,
+            entry.configurations(world),
+            resolved[entry.name, world],
         )
         for world, notion in study.cells
         for entry in study.entries

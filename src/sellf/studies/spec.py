@@ -2,11 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,8 @@ from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import NOTIONS, Notion, define
+from sellf.studies.entries import MOST_RUNS, Entry, read_entries
+from sellf.studies.lines import Lines, expect, whole, words
 
 BUILTIN = Path(__file__).parent / "builtin"
 KEYS = (
@@ -46,7 +46,6 @@ FIGURES = (
     "worlds",
 )
 """What `sellf study figures` can draw."""
-MOST_RUNS = 1_000_000
 DEEPEST = 1_000
 """Parts of a name in a study file."""
 LARGEST = 10_000_000
@@ -58,17 +57,6 @@ LARGEST_SEED = 999_999
 """Of a training; deployments draw from a seed above, so that no training has seen theirs."""
 QUICK = {"steps": 6_144, "deployments": 2, "seeds": 2}
 """What `--quick` leaves: three rollouts, two deployments, two seeds, the ends of every grid."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One algorithm of a study."""
-
-    algorithm: str
-    settings: dict[str, Any] = field(default_factory=dict)
-    """The same in every configuration."""
-    grid: tuple[dict[str, Any], ...] = ({},)
-    """What differs, by configuration; one that changes nothing if there is no grid."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +125,7 @@ def _check_depth(text: str) -> None:
 def shrunk(study: Study) -> Study:
     """Return a study that takes a few minutes: a first look, whose figures mean little."""
     entries = tuple(
-        replace(entry, grid=tuple({0: entry.grid[0], 1: entry.grid[-1]}.values()))
-        if len(entry.grid) > 1
-        else entry
+        replace(entry, grid=_ends(entry.grid), more={w: _ends(g) for w, g in entry.more.items()})
         for entry in study.entries
     )
     return replace(
@@ -153,6 +139,10 @@ def shrunk(study: Study) -> Study:
     )
 
 
+def _ends(grid: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    return (grid[0], grid[-1]) if len(grid) > 1 else grid
+
+
 def parse(text: str, source: str) -> Study:
     """Return the study that a TOML text describes; mistakes are told with their line."""
     try:
@@ -162,14 +152,14 @@ def parse(text: str, source: str) -> Study:
         raise InputError(f"{source} is not valid TOML: {error}.") from None
     except RecursionError:
         raise InputError(f"{source} is not a study: it is nested too deeply.") from None
-    lines = _Source(text, source)
+    lines = Lines(text, source)
     for key in content:
         with lines.at(key):
             one_of("key", key, KEYS)
     values = {key: content[key] for key in ("name", "summary") if key in content}
     for key, value in values.items():
         with lines.at(key):
-            _expect(key, value, str, "a text")
+            expect(key, value, str, "a text")
     name = values.get("name", _FOREIGN.sub("-", Path(source).stem)[:100] or "study")
     with lines.at("name"):
         if not _NAME.fullmatch(name):
@@ -180,9 +170,9 @@ def parse(text: str, source: str) -> Study:
     with lines.at("select"):
         one_of("select", content.get("select", "paper"), SELECT)
     with lines.at("alone"):
-        _expect("alone", content.get("alone", False), bool, "true or false")
+        expect("alone", content.get("alone", False), bool, "true or false")
     with lines.at("draw"):
-        draw = _words("draw", content.get("draw", list(Study.draw)))
+        draw = words("draw", content.get("draw", list(Study.draw)))
         for figure in draw:
             one_of("figure", figure, FIGURES)
     with lines.at("omega"):
@@ -191,18 +181,21 @@ def parse(text: str, source: str) -> Study:
         name=name,
         summary=values.get("summary", ""),
         cells=_cells(content, lines),
-        entries=_entries(content, lines),
+        entries=read_entries(content, lines),
         world_settings=_world_settings(content, lines),
         seeds=_seeds("seeds", content, Study.seeds, lines),
         selection_seeds=_seeds("selection_seeds", content, Study.selection_seeds, lines),
-        steps=_whole("steps", content, Study.steps, lines),
-        deployments=_whole("deployments", content, Study.deployments, lines),
+        steps=whole("steps", content, Study.steps, lines),
+        deployments=whole("deployments", content, Study.deployments, lines),
         select=content.get("select", "paper"),
         omega=omega,
         alone=content.get("alone", False),
         draw=draw,
     )
-    number_of = sum(len(entry.grid) for entry in made.entries) * len(made.cells) * len(made.seeds)
+    configurations = sum(
+        len(entry.configurations(world)) for entry in made.entries for world, _ in made.cells
+    )
+    number_of = configurations * len(made.seeds)
     if number_of > MOST_RUNS:
         raise InputError(
             f"{source} asks for {number_of:,} runs, more than {MOST_RUNS:,}: take a smaller grid "
@@ -211,33 +204,7 @@ def parse(text: str, source: str) -> Study:
     return made
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where in a text something stands."""
-
-    text: str
-    source: str
-
-    @contextmanager
-    def at(self, word: str, table: str = "") -> Iterator[None]:
-        """Put the file and the line of a word before the message of any mistake."""
-        try:
-            yield
-        except InputError as error:
-            line = self.line(word, table)
-            raise InputError(f"{self.source}, line {line}: {error}") from None
-
-    def line(self, word: str, table: str) -> int:
-        """Return the line of a word, looked for from where its table begins."""
-        lines = [line.partition("#")[0] for line in self.text.splitlines()]
-        heads = [i for i, line in enumerate(lines) if line.strip().startswith(f"[{table}")]
-        start = heads[0] if table and heads else 0
-        whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-        found = [i for i, line in enumerate(lines) if i >= start and whole.search(line)]
-        return (found[0] if found else start) + 1
-
-
-def _cells(content: Mapping[str, Any], lines: _Source) -> tuple[tuple[str, Any], ...]:
+def _cells(content: Mapping[str, Any], lines: Lines) -> tuple[tuple[str, Any], ...]:
     from sellf.envs.worlds import WORLDS
 
     key = "cells" if "cells" in content else "worlds"
@@ -255,8 +222,8 @@ def _cells(content: Mapping[str, Any], lines: _Source) -> tuple[tuple[str, Any],
             if not right:
                 raise InputError("cells is a list of pairs: [[WORLD, NOTION], ...].")
         else:
-            worlds = _words("worlds", content.get("worlds", []))
-            notions = _words("notions", content.get("notions", []))
+            worlds = words("worlds", content.get("worlds", []))
+            notions = words("notions", content.get("notions", []))
             pairs = [list(pair) for pair in product(worlds, notions)]
         if not pairs:
             raise InputError("there is no world with a notion: name at least one of each.")
@@ -268,77 +235,17 @@ def _cells(content: Mapping[str, Any], lines: _Source) -> tuple[tuple[str, Any],
     return tuple(dict.fromkeys((world, notion) for world, notion in pairs))
 
 
-def _entries(content: Mapping[str, Any], lines: _Source) -> tuple[Entry, ...]:
-    tables = content.get("algorithms")
-    with lines.at("algorithms"):
-        if not isinstance(tables, dict) or not tables:
-            raise InputError("name the algorithms to run, each in a table: [algorithms.sellf].")
-    return tuple(_entry(name, table, lines) for name, table in tables.items())
-
-
-def _entry(name: str, content: Any, lines: _Source) -> Entry:
-    from sellf.algorithms import catalogue
-
-    table = f"algorithms.{name}"
-    with lines.at(name, table):
-        algorithm = catalogue.find(name)
-        _expect(table, content, dict, "a table")
-    for key in content:
-        with lines.at(key, table):
-            one_of(f"key of {table}", key, ("grid", "settings", "variants"))
-            if key != "variants":
-                _expect(key, content[key], dict, "a table of settings")
-    settings, grid = content.get("settings", {}), content.get("grid", {})
-    for key, value in settings.items():
-        with lines.at(key, table):
-            catalogue.configure(algorithm, {key: value})
-    for key, values in grid.items():
-        with lines.at(key, table):
-            if key in settings:
-                raise InputError(f"{key} is in settings and in the grid: leave one out.")
-            if not isinstance(values, list) or not values:
-                raise InputError(f"the grid of {key} is empty: give a list of values, [1, 2].")
-            for value in values:
-                catalogue.configure(algorithm, {key: value})
-    with lines.at("grid", table):
-        if "grid" in content and not grid:
-            raise InputError("the grid is empty: give lists of values, or leave it out.")
-    with lines.at("grid", table):
-        configurations = prod(map(len, grid.values()))
-        if configurations > MOST_RUNS:
-            raise InputError(f"the grid has {configurations:,} configurations: take a smaller one.")
-    combined = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    if "variants" in content:
-        combined = _variants(content, table, lines)
-    for one in combined:
-        with lines.at(name, table):
-            catalogue.configure(algorithm, settings | one)
-    return Entry(name, settings, tuple(combined))
-
-
-def _variants(content: Mapping[str, Any], table: str, lines: _Source) -> list[dict[str, Any]]:
-    """Return configurations that are listed one by one, in place of a grid."""
-    variants = content["variants"]
-    with lines.at("variants", table):
-        if "grid" in content:
-            raise InputError("there is a grid and there are variants: leave one out.")
-        listed = isinstance(variants, list) and all(isinstance(one, dict) for one in variants)
-        if not listed or not variants:
-            raise InputError("variants is a list of settings: [{}, { omega = 0.1 }].")
-    return variants
-
-
-def _world_settings(content: Mapping[str, Any], lines: _Source) -> dict[str, dict[str, Any]]:
+def _world_settings(content: Mapping[str, Any], lines: Lines) -> dict[str, dict[str, Any]]:
     from sellf.envs.worlds import WORLDS, make_world
 
     tables = content.get("world_settings", {})
     with lines.at("world_settings"):
-        _expect("world_settings", tables, dict, "tables, [world_settings.lending]")
+        expect("world_settings", tables, dict, "tables, [world_settings.lending]")
     for world, settings in tables.items():
         table = f"world_settings.{world}"
         with lines.at(world, table):
             one_of("world", world, tuple(WORLDS))
-            _expect(table, settings, dict, "a table of settings")
+            expect(table, settings, dict, "a table of settings")
         for key, value in settings.items():
             with lines.at(key, table):
                 try:
@@ -349,7 +256,7 @@ def _world_settings(content: Mapping[str, Any], lines: _Source) -> dict[str, dic
 
 
 def _seeds(
-    key: str, content: Mapping[str, Any], default: tuple[int, ...], lines: _Source
+    key: str, content: Mapping[str, Any], default: tuple[int, ...], lines: Lines
 ) -> tuple[int, ...]:
     given: Any = content.get(key, default)
     with lines.at(key):
@@ -362,25 +269,6 @@ def _seeds(
                 f"from 0 to {LARGEST_SEED}."
             )
     return tuple(dict.fromkeys(listed))
-
-
-def _whole(key: str, content: Mapping[str, Any], default: int, lines: _Source) -> int:
-    value = content.get(key, default)
-    with lines.at(key):
-        if type(value) is not int or value < 1:
-            raise InputError(f"{key} is {value!r}: give a whole number, 1 or more.")
-    return value
-
-
-def _words(key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise InputError(f"{key} is {value!r}: give a list of names.")
-    return tuple(value)
-
-
-def _expect(key: str, value: Any, expected: type, description: str) -> None:
-    if not isinstance(value, expected):
-        raise InputError(f"{key} is {value!r}: give {description}.")
 
 
 def _path(name: str) -> Path:

@@ -1,0 +1,57 @@
+"""Reading a study's TOML file: values of the right kind, and where each stands."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sellf.errors import InputError
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Where in a text something stands."""
+
+    text: str
+    source: str
+
+    @contextmanager
+    def at(self, word: str, table: str = "") -> Iterator[None]:
+        """Put the file and the line of a word before the message of any mistake."""
+        try:
+            yield
+        except InputError as error:
+            line = self.line(word, table)
+            raise InputError(f"{self.source}, line {line}: {error}") from None
+
+    def line(self, word: str, table: str) -> int:
+        """Return the line of a word, looked for from where its table begins."""
+        lines = [line.partition("#")[0] for line in self.text.splitlines()]
+        heads = [i for i, line in enumerate(lines) if line.strip().startswith(f"[{table}")]
+        start = heads[0] if table and heads else 0
+        whole = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+        found = [i for i, line in enumerate(lines) if i >= start and whole.search(line)]
+        return (found[0] if found else start) + 1
+
+
+def whole(key: str, content: Mapping[str, Any], default: int, lines: Lines) -> int:
+    """Return a whole number of a study."""
+    value = content.get(key, default)
+    with lines.at(key):
+        if type(value) is not int or value < 1:
+            raise InputError(f"{key} is {value!r}: give a whole number, 1 or more.")
+    return value
+
+
+def words(key: str, value: Any) -> tuple[str, ...]:
+    """Return a list of names."""
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise InputError(f"{key} is {value!r}: give a list of names.")
+    return tuple(value)
+
+
+def expect(key: str, value: Any, expected: type, description: str) -> None:
+    """Refuse a value of another kind."""
+    if not isinstance(value, expected):
+        raise InputError(f"{key} is {value!r}: give {description}.")
