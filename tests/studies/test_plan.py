@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
-from sellf.studies import plan
+import pytest
+
+from sellf.errors import InputError
+from sellf.studies import plan, spec
 from sellf.training.spec import WorldSpec, from_json
 from tests.studies.tiny import TEXT, study
 
@@ -71,3 +74,50 @@ def test_without_selection_every_configuration_is_trained_with_every_seed():
     groups = plan.groups(made)
     assert [len(group.first(made)) for group in groups] == [3, 12]
     assert not any(group.to_come(made) for group in groups)
+
+
+ROWS = """
+cells = [["lending", "opportunity"], ["recidivism", "accuracy"]]
+seeds = 2
+steps = 512
+
+[algorithms.focops]
+
+[algorithms."focops (imputed)"]
+algorithm = "focops"
+settings = { cost = "imputed" }
+
+[algorithms.pocar-oracle]
+grid = { beta_disparity = [1, 2] }
+more_in.recidivism = { beta_disparity = [20, 50, 100] }
+"""
+
+
+def test_an_algorithm_may_have_several_rows_and_a_world_a_grid_of_its_own():
+    made = spec.parse(ROWS, "rows.toml")
+    found = {(group.world.name, group.algorithm): group for group in plan.groups(made)}
+    both = [found["lending", name] for name in ("focops", "focops (imputed)")]
+    assert [group.view for group in both] == ["accepted", "imputed"]
+    assert {run.algorithm.name for group in both for run in group.first(made)} == {"focops"}
+    keys = {plan.key(run) for group in both for run in group.first(made)}
+    assert len(keys) == 4
+    weights = {
+        world: [one["beta_disparity"] for one in found[world, "pocar-oracle"].varied]
+        for world in ("lending", "recidivism")
+    }
+    assert weights == {"lending": [1, 2], "recidivism": [1, 2, 20, 50, 100]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('algorithm = "focops"', 'algorithm = "fokops"', "did you mean 'focops'"),
+        ("more_in.recidivism", "more_in.recidivsm", "did you mean 'recidivism'"),
+        ("[20, 50, 100]", "20", "give a list of values"),
+        ('"focops (imputed)"', '"focops [imputed]"', "is no name for a row"),
+    ],
+)
+def test_mistakes_in_rows_are_told_with_their_line(old, new, words):
+    with pytest.raises(InputError, match="rows.toml, line") as error:
+        spec.parse(ROWS.replace(old, new), "rows.toml")
+    assert words in str(error.value)
