@@ -118,6 +118,6 @@ def test_an_algorithm_may_have_several_rows_and_a_world_a_grid_of_its_own():
     ],
 )
 def test_mistakes_in_rows_are_told_with_their_line(old, new, words):
-    with pytest.raises(InputError, match="rows.toml, line") as error:
+    with pytest.raises(InputError, match=r"rows\.toml, line") as error:
         spec.parse(ROWS.replace(old, new), "rows.toml")
     assert words in str(error.value)
