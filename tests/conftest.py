@@ -23,6 +23,11 @@ os.environ["JAX_NUMPY_RANK_PROMOTION"] = "raise"
 # Tests compile far more than they run: half the compile time for somewhat slower programs.
 os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"
 
+# Both workers, and the commands that tests start, share what is compiled; so does the next run.
+CACHE = Path(__file__).parent.parent / "build" / "compiled-for-tests"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
 # Examples are drawn from a fixed seed, so that a run that passed passes again.
 settings.register_profile(
     "sellf", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

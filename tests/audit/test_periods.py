@@ -62,12 +62,13 @@ def test_what_is_known_so_far_only_grows():
 def test_looking_every_month_misses_the_truth_no_more_often_than_delta():
     truth = opportunity_gap(0.5)
     missed = own_missed = 0
-    for seed in range(60):
+    for seed in range(30):
         audit = sellf.audit(dated(1500, seed), **COLUMNS, time="date", by="quarter", delta=0.2)
         missed += any(not p.so_far_low <= truth <= p.so_far_high for p in audit.periods)
         own_missed += any(not p.low <= truth <= p.high for p in audit.periods)
-    assert missed <= 20
-    assert own_missed <= 20
+    # 12 of 30 or more have a chance of 1 % if each misses with 20 %.
+    assert missed <= 11
+    assert own_missed <= 11
 
 
 def test_a_change_shows_in_its_period():

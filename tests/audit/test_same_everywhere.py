@@ -114,7 +114,7 @@ def found(log, columns, fetch_rows):
     return {say(name): counts[:, i].sum(axis=-1).tolist() for i, name in enumerate(names)}
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(given_log=logs())
 def test_the_same_rows_are_the_same_log(tmp_path_factory, given_log):
     log, columns = given_log
