@@ -1,9 +1,12 @@
 """The sufficient conditions never promise what is not true, in worlds whose truth is known."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 import sellf
+from sellf.errors import InputError
 from sellf.fairness import bias_bound, bias_shares
 
 NOTIONS = ["qualification", "accuracy", "opportunity", "false-positive-rate"]
@@ -40,6 +43,39 @@ def disparities(notion, true, imputed):
     names = list(range(len(true.people)))
     of = sellf.Disparity.of
     return of(notion, "true", names, true), of(notion, "imputed", names, imputed)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+def test_errors_whose_sign_is_known_certify_more_and_only_what_is_true(notion):
+    certified = gained = 0
+    for rng, true, imputed in islice(random_worlds(seed=6), WORLDS // 4):
+        truth, seen = disparities(notion, true, imputed)
+        rejected = 1 - true.accepted
+        error = (imputed.rejected_positive - true.rejected_positive) / rejected
+        omega = 10 ** rng.uniform(-2.5, 0)
+        common = {
+            "imputed": seen,
+            "rejection_rate": rejected,
+            "imputed_positive_rate": imputed.accepted_positive + imputed.rejected_positive,
+        }
+        signed = sellf.certify(notion, omega, **common, error=np.clip(error, -1, 1))
+        unsigned = sellf.certify(notion, omega, **common, error_bound=np.abs(error))
+        assert truth.value <= signed.disparity_bound + 1e-9
+        assert signed.bias <= unsigned.bias + 1e-12
+        assert signed.certified >= unsigned.certified
+        certified += signed.certified
+        gained += signed.certified and not unsigned.certified
+        if signed.certified:
+            assert truth.value <= omega + 1e-9
+    assert certified > 100
+    assert gained > 10
+
+
+def test_either_errors_or_bounds_on_them_are_given():
+    common = {"imputed": 0.0, "rejection_rate": [0.1, 0.2]}
+    for both in ({}, {"error": [0.0, 0.0], "error_bound": [0.0, 0.0]}):
+        with pytest.raises(InputError, match="give either error_bound"):
+            sellf.certify("accuracy", 0.1, **common, **both)
 
 
 @pytest.mark.parametrize("notion", NOTIONS)

@@ -180,15 +180,17 @@ def certify(
     *,
     imputed: Any,
     rejection_rate: Any,
-    error_bound: Any,
+    error_bound: Any = None,
+    error: Any = None,
     imputed_positive_rate: Any = None,
 ) -> Certificate:
     """Check the sufficient conditions for a true disparity of at most omega (Theorems 2 and 4).
 
-    With the predictor's true |errors| as `error_bound` this is Theorem 2, with bounds on them that
-    hold with probability 1 - delta (see `cortes_two_sided`) it is Theorem 4, corrected: the bounds
-    must be on the error's size, whatever its sign. Per-group arguments are sequences in the order
-    of the groups, or mappings from group to number as `decompose` returns.
+    With the predictor's errors, signs included, as `error` this is Theorem 2: errors that move all
+    groups the same way separate nobody. With bounds on their size as `error_bound`, which hold with
+    probability 1 - delta (see `cortes_two_sided`), it is Theorem 4, corrected: the signs are not
+    known, so the shares of two groups add up. Per-group arguments are sequences in the order of the
+    groups, or mappings from group to number as `decompose` returns.
 
     Args:
         notion: one whose disparity depends on labels of the rejected: "qualification", "accuracy",
@@ -197,6 +199,7 @@ def certify(
         imputed: the imputed disparity, a number or a `Disparity`.
         rejection_rate: r = P(A = 0 | Z), per group.
         error_bound: a bound on |eps|, the predictor's mean error over the rejected, per group.
+        error: eps itself, prediction minus label, instead of a bound on its size.
         imputed_positive_rate: phi~ = P(Y~ = 1 | Z), per group; for notions that speak of
             some people only, as opportunity does.
     """
@@ -210,7 +213,13 @@ def certify(
     omega = number("omega", omega, low=0)
     seen = imputed.value if isinstance(imputed, Disparity) else imputed
     seen = abs(number("imputed", seen, low=-1, high=1))
-    columns = {"rejection_rate": rejection_rate, "error_bound": error_bound}
+    if (error is None) == (error_bound is None):
+        raise InputError(
+            "give either error_bound, a bound on the size of the predictor's errors, or error, the "
+            "errors with their signs."
+        )
+    known = "error_bound" if error is None else "error"
+    columns = {"rejection_rate": rejection_rate, known: error_bound if error is None else error}
     if moves:
         if imputed_positive_rate is None:
             raise InputError(
@@ -219,9 +228,12 @@ def certify(
             )
         columns["imputed_positive_rate"] = imputed_positive_rate
     names, arrays = per_group(columns)
+    limits = {"error_bound": (0, np.inf), "error": (-1, 1)}
     for name, values in arrays.items():
-        within(name, values, 0, np.inf if name == "error_bound" else 1)
-    shares = bias_shares(notion, **arrays)
+        within(name, values, *limits.get(name, (0, 1)))
+    errors = arrays.pop(known)
+    shares = bias_shares(notion, **arrays, error_bound=np.abs(errors))
     v = float(shares.max()) if moves else 0.0
     by_group = dict(zip(names, shares.tolist(), strict=True))
-    return Certificate(notion, omega, seen, float(bias_bound(shares)), v, by_group)
+    bias = bias_bound(shares) if error is None else np.ptp(np.sign(errors) * shares)
+    return Certificate(notion, omega, seen, float(bias), v, by_group)
