@@ -142,6 +142,9 @@ def page(cells: list[Cell], found: list[Line], command: str) -> str:
         f"Made by `{command}`, which audits simulated logs with `sellf.audit` and compares with "
         "the truth that they were drawn from. Every figure is in [coverage.csv](coverage.csv).\n",
         summary(cells, found),
+        "## By notion\n",
+        "All logs of all cells together; p is the chance of so many misses or more at 5 %.\n",
+        by_notion(finite),
         "## Worst\n",
         "The ten lowest coverages of the disparity; p is corrected for the number of lines.\n",
         _table(WORST, sorted(finite, key=lambda line: line.coverage)[:10]),
@@ -196,6 +199,30 @@ def summary(cells: list[Cell], found: list[Line]) -> str:
             f"little: {', '.join(map(str, sorted(refused)))}."
         )
     return "\n".join(said) + "\n"
+
+
+def by_notion(finite: list[Line]) -> str:
+    """Return one row a notion, over all cells."""
+    rows: list[tuple[str, ...]] = []
+    for notion in dict.fromkeys(line.counts.notion for line in finite):
+        here = [line.counts for line in finite if line.counts.notion == notion]
+        logs, missed, groups, judged, wrong = (
+            sum(getattr(counts, name) for counts in here)
+            for name in ("logs", "missed", "groups_missed", "judged", "wrong_verdicts")
+        )
+        rows.append(
+            (
+                notion,
+                f"{len(here)}",
+                f"{logs:,}",
+                f"{1 - missed / logs:.2%}",
+                f"{1 - groups / logs:.2%}",
+                f"{wrong / judged:.2%}" if judged else "",
+                f"{max(at_least(missed, logs), 0.0):.2g}",
+            )
+        )
+    heads = ("notion", "cells", "logs", "covered", "all groups covered", "wrong verdicts", "p")
+    return markdown(heads, rows)
 
 
 def by_kind(finite: list[Line]) -> str:
