@@ -18,6 +18,7 @@ from sellf.algorithms.catalogue import ALGORITHMS, resolve
 from sellf.algorithms.trainer import permutations
 from sellf.cli import main
 from sellf.envs import world as worlds
+from sellf.envs.policy import drawn
 from sellf.training import loop, run_folder
 
 SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
@@ -132,11 +133,15 @@ def test_flipping_hidden_labels_does_change_what_the_oracle_learns(monkeypatch):
 def _flip_hidden_labels(monkeypatch):
     decide = worlds.decide
 
-    def flipped(world, profile, action, chance, *rest):
+    def flipped(world, profile, action, chance, notion, predict=None, policy=None):
         turned = jnp.where(action == 1, chance.label, 1 - chance.label)
-        later = jnp.where(action == 1, chance.later_label, 1 - chance.later_label)
+        # The label after a change is revealed by the decision about the person as they are then.
+        label = (chance.label < world.alpha[profile]).astype(jnp.int32)
+        moved = world.moves[profile, action, label]
+        again = drawn(policy(moved), chance.later_action) if policy else action
+        later = jnp.where(again == 1, chance.later_label, 1 - chance.later_label)
         chance = chance._replace(label=turned, later_label=later)
-        return decide(world, profile, action, chance, *rest)
+        return decide(world, profile, action, chance, notion, predict, policy)
 
     monkeypatch.setattr(worlds, "decide", flipped)
     loop.program.cache_clear()
