@@ -42,6 +42,9 @@ class Seen(NamedTuple):
     disparity: Float[Array, " steps"]
     """|Delta_t| in the algorithm's view; 0 where it is not defined (Delta_{t+1} for qualification,
     whose window counts people after the decision)."""
+    before: Float[Array, " steps"]
+    """The same as each decision found it; at the start of a rollout and of an episode, that of the
+    refilled window. What `disparity` is above it is what the decision added."""
     last: Counts
     """The counts at the end of the rollout, in the algorithm's view, per group."""
 
@@ -81,5 +84,6 @@ def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -
         terminated=steps.terminated,
         truncated=steps.truncated,
         disparity=disparities(space, steps.histogram, notion, view),
+        before=disparities(space, steps.before, notion, view),
         last=windows.counts(space, steps.histogram[-1], view),
     )
