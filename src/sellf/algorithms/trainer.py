@@ -168,7 +168,9 @@ def improve(
         layers = networks.unflatten(stacks, space.inputs, learner.parameters)
         loss_of = partial(_loss, algorithm, config, space, rows if tabular else None, figures)
         loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
-        gradient = at_most(networks.flatten(gradient), config.gradient_norm)
+        # Joined first: fused into Adam's pass, the joining would be asked for number by number.
+        gradient = jax.lax.optimization_barrier(networks.flatten(gradient))
+        gradient = at_most(gradient, config.gradient_norm)
         return learner.step(gradient, config.learning_rate, config.adam_epsilon), loss
 
     def epoch(carry: tuple[Learner, Array], chance: tuple[Array, Array]) -> tuple[Any, Array]:
