@@ -62,9 +62,13 @@ def newest_first(kept: Kept, new: Kept) -> Kept:
 def disparities(
     space: Space, histogram: Int[Array, "*n kinds"], notion: Notion, view: View
 ) -> Float[Array, "*n"]:
-    """Return the window's disparity, 0 where too few groups have a utility."""
-    apart = gap(notion, windows.counts(space, histogram, view))
-    return jnp.where(jnp.isnan(apart), 0.0, apart)
+    """Return the window's disparity, NaN where too few groups have a utility."""
+    return gap(notion, windows.counts(space, histogram, view))
+
+
+def as_signal(disparity: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return a disparity to learn from: one that is not defined gives no reason to change."""
+    return jnp.where(jnp.isnan(disparity), 0.0, disparity)
 
 
 def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -> Seen:
@@ -83,7 +87,7 @@ def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -
         reward=steps.reward,
         terminated=steps.terminated,
         truncated=steps.truncated,
-        disparity=disparities(space, steps.histogram, notion, view),
-        before=disparities(space, steps.before, notion, view),
+        disparity=as_signal(disparities(space, steps.histogram, notion, view)),
+        before=as_signal(disparities(space, steps.before, notion, view)),
         last=windows.counts(space, steps.histogram[-1], view),
     )

@@ -133,6 +133,12 @@ def iterate(
     )
     figures = learned.figures | weighed.figures
     learner, loss = improve(algorithm, space, config, state.learner, decisions, figures, key_order)
+    if algorithm.project is not None:
+        logits = by_profile(space, partial(networks.run, stacks, learner.parameters))
+        decisions = decisions._replace(before=logits(seen.profile)[:others].T)
+        second = algorithm._replace(loss=algorithm.project)
+        key_second = jax.random.fold_in(key_order, 2)
+        learner, _ = improve(second, space, config, learner, decisions, figures, key_second)
     if algorithm.waits:
         first = state.iteration == 0
         learner = jax.tree.map(lambda new, old: jnp.where(first, old, new), learner, state.learner)

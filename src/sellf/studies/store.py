@@ -306,10 +306,9 @@ def _check_shapes(arrays: dict[str, np.ndarray], groups: int, predicts: bool) ->
         **{f"by_time.{name}": (deployments, points, groups) for name in BY_GROUP},
     }
     bad = [name for name, shape in shapes.items() if arrays[name].shape != shape]
-    whole = ["rewards", "acceptances", *(f"disparities.{view}" for view in views)]
-    if not predicts:
-        whole.remove("disparities.imputed")
-    bad += [name for name in whole if not np.isfinite(arrays[name]).all()]
+    bad += [name for name in ("rewards", "acceptances") if not np.isfinite(arrays[name]).all()]
+    # A disparity is NaN where it is not defined.
+    bad += [name for view in views if np.isinf(arrays[name := f"disparities.{view}"]).any()]
     if bad or not deployments or not points:
         raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
 
