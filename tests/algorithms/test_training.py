@@ -199,7 +199,8 @@ def test_only_imputation_reveals_the_disparity():
     blind = sellf.train(world, "pocar", steps=20_000, beta_disparity=10.0, **FAST)
     seeing = sellf.train(world, "sellf", steps=20_000, beta_disparity=10.0, beta_renyi=0.05, **FAST)
     unfair, fair = (sellf.evaluate(agent, deployments=3) for agent in (blind, seeing))
-    assert unfair.disparities["accepted"].max() == 0
+    # Where nobody of group b is accepted there is not even a disparity.
+    assert not (unfair.disparities["accepted"] > 0).any()
     assert unfair.disparity > 0.5
     assert fair.disparities["imputed"].mean() == pytest.approx(fair.disparity, abs=0.1)
     assert fair.disparity < unfair.disparity - 0.3

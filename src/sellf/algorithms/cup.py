@@ -42,7 +42,8 @@ def project(config: CUP, batch: Batch) -> Float[Array, ""]:
     pi' is the policy after the first step, the ratio is to the one that decided, and
     c = (1 - gamma l) / (1 - gamma) of the cost's discount and GAE's l.
     """
-    scale = (1 - config.cost_gamma * config.gae_lambda) / (1 - config.cost_gamma)
+    left = jnp.maximum(1 - config.cost_gamma, 1e-3)
+    scale = (1 - config.cost_gamma * config.gae_lambda) / left
     price = batch.figures["multiplier"] * scale
     log_ratio = batch.policy.log_probability(batch.action) - batch.log_probability
     near = batch.policy.divergence(batch.before)

@@ -159,7 +159,8 @@ def train(
     Args:
         world: lending, recidivism, school or school-continuous.
         algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi, sellf-relu, ppo,
-            pocar, pocar-oracle, elbert or focops; with --help after it, its own settings are shown.
+            pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian or cup; with --help
+            after it, its own settings are shown.
         notion: opportunity, accuracy or qualification.
         steps: how many decisions to learn from.
         seed: the same seed gives the same agent.

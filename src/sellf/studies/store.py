@@ -278,7 +278,7 @@ def unflat(
         start = f"{name}."
         return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
-    _check_shapes(arrays, len(groups), run.has_predictor)
+    _check_shapes(arrays, len(groups))
     evaluation = Evaluation(
         notion=run.notion,
         groups=tuple(groups),
@@ -295,7 +295,7 @@ POINTS = ("reward", "disparity", "disparity_imputed", "disparity_accepted", "dis
 BY_GROUP = ("acceptance", "qualification")
 
 
-def _check_shapes(arrays: dict[str, np.ndarray], groups: int, predicts: bool) -> None:
+def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
     """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
     (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
     views = ("true", "imputed", "accepted", "exact")

@@ -55,7 +55,7 @@ def train(
     Args:
         world: a world, or the name of one.
         algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
-            "pocar-oracle", "elbert" or "focops".
+            "pocar-oracle", "elbert", "focops", "ppo-lagrangian", "pid-lagrangian" or "cup".
         notion: "opportunity", "accuracy", "qualification", or another that needs labels; see
             `sellf.disparity`.
         steps: how many decisions to learn from, rounded up to whole rollouts.
