@@ -215,6 +215,18 @@ def test_pid_lagrangian_s_controller_is_omnisafe_s():
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_shaped_cost_has_the_advantages_of_a_critic_that_knows_the_disparity(rng):
+    """With V = Delta / (1 - gamma): c + gamma V' - V = (Delta_t - Delta_{t-1}) / (1 - gamma)."""
+    before, now = rng.uniform(0, 0.4, (2, STEPS)).astype(np.float32)
+    seen, task = rollout_of(rng, disparity=f32(now), before=f32(before)), task_of(WORLD, "accuracy")
+    shaped, gamma = lagrangian.signals(task, lagrangian.Lagrangian(), (), seen)
+    surprise = now + 0.99 * now / (1 - 0.99) - before / (1 - 0.99)
+    np.testing.assert_allclose(shaped[:, 1] / (1 - 0.99), surprise, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(gamma, [1.0, 0.99])
+    plain, _ = lagrangian.signals(task, lagrangian.Lagrangian(shaped=False), (), seen)
+    np.testing.assert_array_equal(plain[:, 1], now)
+
+
 def test_lagrangian_advantages_weigh_reward_against_cost(rng):
     critique, task = critique_of(rng, 2), task_of(WORLD, "accuracy")
     seen = rollout_of(rng, disparity=jnp.full(STEPS, 0.3))

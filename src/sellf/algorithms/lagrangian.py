@@ -32,6 +32,8 @@ class Lagrangian(PredictorConfig, PPO):
     """The mean imputed disparity that is tolerated."""
     cost_gamma: float = 0.99
     """Discount of the cost in its advantage."""
+    shaped: bool = True
+    """Whether the cost is shaped by the disparity that a decision found: see `signals`."""
     multiplier_start: float = 0.001
     """lambda at the start."""
     multiplier_rate: float = 0.035
@@ -46,6 +48,8 @@ class PIDLagrangian(PredictorConfig, PPO):
     """The mean imputed disparity that is tolerated."""
     cost_gamma: float = 0.99
     """Discount of the cost in its advantage."""
+    shaped: bool = True
+    """Whether the cost is shaped by the disparity that a decision found: see `signals`."""
     multiplier_start: float = 0.001
     """The sum of past errors at the start."""
     proportional: float = 0.1
@@ -69,6 +73,19 @@ class Control(NamedTuple):
     """Smoothed ..."""
     past: Float[Array, " delay"]
     """... and as it was in the iterations before, the newest first."""
+
+
+def signals(task: Task, config: Any, extra: Extra, seen: Seen) -> tuple[Array, Array]:
+    """Return the reward and the cost, which is the disparity after each decision.
+
+    A critic that sees people, but not the window, takes the level of the disparity for noise, and
+    it is a hundred times what one decision changes. Shaped by the potential of the disparity that
+    a decision finds, Delta / (1 - gamma), the cost is what the decision adds to it, in units of
+    1 - gamma. Advantages stay the same under such shaping (Ng, Harada and Russell 1999).
+    """
+    cost = seen.disparity - seen.before if config.shaped else seen.disparity
+    gammas = [jnp.asarray(gamma, jnp.float32) for gamma in (config.gamma, config.cost_gamma)]
+    return jnp.stack([seen.reward, cost], axis=1), jnp.stack(gammas)
 
 
 def ascend(multiplier: Learner, cost: Array, config: Any) -> Learner:
@@ -134,7 +151,7 @@ def advantage(config: Any, batch: Batch) -> Float[Array, " batch"]:
 
 def constrained(algorithm: Algorithm, first: Any) -> Algorithm:
     """Return an algorithm with critics of reward and cost, and a predictor beside what it keeps."""
-    both = algorithm._replace(stacks=focops.stacks, signals=focops.signals)
+    both = algorithm._replace(stacks=focops.stacks, signals=signals)
     return sellf.with_predictor(both, LINEAR)._replace(start=first)
 
 
