@@ -33,6 +33,7 @@ def seen_of(space, profile, moved, action, positive, last=None):
         terminated=nothing > 1,
         truncated=nothing > 1,
         disparity=nothing,
+        before=nothing,
         last=last or Counts(*jnp.zeros((4, len(space.groups)))),
     )
 

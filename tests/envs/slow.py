@@ -127,8 +127,11 @@ class Simulation:
         spent = np.float32(self.rules.cost) * np.float32(self.accepted)
         return max(np.float32(1000 + self.positive) - spent, np.float32(0))
 
-    def decide(self, who, accept, luck_label, luck_later, guess):
-        """Take one decision; `accept` and `guess` are functions of the profile."""
+    def decide(self, who, accept, luck_label, luck_later, guess, again=None):
+        """Take one decision; `accept`, `guess` and `again` are functions of the profile.
+
+        With `again`, a window that counts people after their change has a new decision about them.
+        """
         person = self.people[who]
         profile = self.rules.profile(person)
         accepted = accept(profile)
@@ -139,9 +142,11 @@ class Simulation:
         self.rules.change(person, accepted, label)
         later = luck_later < np.float32(self.rules.chance(person))
         moved = self.rules.profile(person)
-        counted, guessed = (later, moved) if self.notion == "qualification" else (label, profile)
+        counted, guessed, action = label, profile, accepted
+        if self.notion == "qualification":
+            counted, guessed, action = later, moved, again(moved) if again else accepted
         group = self.groups.index(person["group"])
-        self.remember(8 * group + 4 * accepted + 2 * counted + guess(guessed))
+        self.remember(8 * group + 4 * action + 2 * counted + guess(guessed))
         self.time += 1
         terminated = self.resource() <= 0
         truncated = self.time >= self.rules.horizon and not terminated

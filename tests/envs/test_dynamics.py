@@ -50,6 +50,7 @@ def test_steps_are_those_of_the_slow_world(name, notion):
         state, steps = advance(state, _at(given, part))
         steps = jax.tree.map(np.asarray, steps)
         for i in range(part.stop - part.start):
+            assert steps.before[i].tolist() == slow.recount()
             draw, u = _at(given, t)
             expected = slow.decide(
                 person,
@@ -94,14 +95,16 @@ def slow_replay(world, rules, state, people, window, chance, luck, accept, predi
     person, episode = int(state.person), 0
     result = []
     for t in range(len(luck)):
+        before = slow.recount()
         step = slow.decide(
             person,
             lambda p: bool(luck[t] < accept[p]),  # noqa: B023
             chance.label[t],
             chance.later_label[t],
             lambda p: bool(chance.guess[t] < predict[p]),  # noqa: B023
+            lambda p: bool(chance.later_action[t] < accept[p]),  # noqa: B023
         )
-        step["histogram"] = slow.recount()
+        step["before"], step["histogram"] = before, slow.recount()
         person = int(chance.person[t])
         step["following"] = slow.rules.profile(slow.people[person])
         result.append(step)
@@ -163,6 +166,7 @@ def test_a_rollout_is_the_same_as_one_step_after_the_other(name, settings, steps
         assert got.truncated[t] == step["truncated"]
         assert got.reward[t] == pytest.approx(step["reward"], abs=1e-4)
         assert got.histogram[t].tolist() == step["histogram"]
+        assert got.before[t].tolist() == step["before"]
         if step["terminated"] or step["truncated"] or t == steps - 1:
             assert got.following[t] == step["following"]
         else:

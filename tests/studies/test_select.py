@@ -1,10 +1,12 @@
 """Algorithm 2 against cases worked out by hand."""
 
+import numpy as np
+
 from sellf.studies import plan
 from sellf.studies.records import Record
 from sellf.studies.results import results
 from sellf.studies.run import run
-from sellf.studies.select import choose, select
+from sellf.studies.select import choose, remark, select
 from sellf.studies.store import open_store
 from tests.studies.tiny import TEXT, FakeEngine, Outcome, evaluation, folder, study
 
@@ -20,6 +22,30 @@ def test_the_least_violation_if_none_is_below_omega():
 
 def test_a_negative_reward_is_not_beaten_by_a_worse_violation():
     assert choose([0.01, 0.30], [-239, 5], 0.05) == 0
+
+
+NAN = float("nan")
+
+
+def test_an_undefined_disparity_is_not_a_fair_one():
+    assert choose([NAN, 0.04, 0.30], [1600, 900, 1200], 0.05) == 1
+    assert choose([0.30, NAN, 0.12], [1600, 1000, 1200], 0.05) == 2
+    assert choose([NAN, NAN], [900, 1000], 0.05) == 1
+
+
+def test_what_selection_could_not_look_at_is_told():
+    def runs(gap):
+        one = evaluation(1000, 0.3)
+        one.disparities["accepted"] = np.array([gap, gap])
+        return [Record(None, one, {}, 1.0)]  # type: ignore
+
+    assert remark([runs(0.0), runs(0.1)], "accepted") == ""
+    some = remark([runs(0.0), runs(NAN), []], "accepted")
+    assert some == (
+        "1 of 2 configurations have no defined disparity among the accepted and are not selected."
+    )
+    assert "the largest reward is taken" in remark([runs(NAN), runs(NAN)], "accepted")
+    assert remark([runs(NAN)], "true") == ""
 
 
 def test_each_view_is_selected_by_its_own_disparity():

@@ -1,8 +1,10 @@
 """Deployments: one program for all of them, and nothing imputed where nothing is predicted."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -38,6 +40,44 @@ def test_without_a_predictor_nothing_is_imputed(folder, capsys):
     assert [line.get_label() for line in found.plot().axes[1].get_lines()] == [
         "true", "true, exact", "accepted only",
     ]  # fmt: skip
+
+
+def rejecting(folder, notion="accuracy"):
+    """Return an agent that accepts nobody."""
+    agent = sellf.train("lending", "ppo", notion=notion, world_settings=SMALL, **SHORT)
+    # The policy's last bias, of two networks with one output each.
+    parameters = np.zeros_like(np.asarray(agent.parameters))
+    parameters[-2] = -50
+    return replace(agent, parameters=jnp.asarray(parameters))
+
+
+def test_of_an_agent_that_accepts_nobody_the_accepted_only_disparity_is_not_defined(folder):
+    found = sellf.evaluate(rejecting(folder), deployments=2)
+    assert found.acceptances.max() == 0
+    assert np.isnan(found.disparities["accepted"]).all()
+    figures = found.summary()
+    assert figures["disparity_accepted"] is None
+    assert figures["disparity"] > 0
+    assert json.loads(json.dumps(figures, allow_nan=False))["disparity_accepted"] is None
+    kept = store.flat({}, found)
+    again = store.unflat(kept, rejecting(folder).spec, list(found.groups))[1]
+    assert np.isnan(again.disparities["accepted"]).all()
+
+
+def test_a_disparity_that_is_not_defined_is_null_in_the_metrics(tmp_path, monkeypatch):
+    plain = loop._plain
+    unknown = {"disparity_accepted": np.float32("nan")}
+    monkeypatch.setattr(loop, "_plain", lambda m: plain(dict(m) | unknown))
+    out = tmp_path / "run"
+    agent = sellf.train("lending", "ppo", world_settings=SMALL, out=out, **SHORT)
+    assert agent.history[0]["disparity_accepted"] is None
+    lines = (out / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(lines[0])["disparity_accepted"] is None
+    again = sellf.load(out)
+    assert again.history == agent.history
+    assert agent.plot() is not None
+    column = run_data.columns_of(again.history)["disparity_accepted"]
+    assert np.isnan(column).all()
 
 
 def test_a_report_of_default_focops_has_no_imputed_column(folder):

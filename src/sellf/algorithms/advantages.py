@@ -75,4 +75,6 @@ def regularised(
     if scale == "minmax":
         advantage = unit_range(advantage)
         penalties = jax.vmap(unit_range, in_axes=1, out_axes=1)(penalties)
-    return standardised(advantage + penalties @ weights)
+    for term, weight in zip(penalties.T, weights, strict=True):
+        advantage = advantage + weight * term  # one by one: a weight of 0 leaves every bit
+    return standardised(advantage)

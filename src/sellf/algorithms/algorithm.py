@@ -256,6 +256,8 @@ class Algorithm(NamedTuple):
     """What is added to PPO's loss."""
     loss: OnBatch | None = None
     """Instead of PPO's loss."""
+    project: OnBatch | None = None
+    """The loss of a second pass over the decisions, with the policy after the first as `before`."""
     stop_at: StopAt | None = None
     people: int = 0
     """How many people of the rollout are drawn beside each minibatch, for the penalty."""

@@ -4,9 +4,11 @@ from typing import Any
 
 from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.cup import cup
 from sellf.algorithms.direct import direct
 from sellf.algorithms.elbert import elbert
 from sellf.algorithms.focops import focops
+from sellf.algorithms.lagrangian import pid_lagrangian, ppo_lagrangian
 from sellf.algorithms.pocar import pocar, pocar_oracle
 from sellf.algorithms.ppo import ppo
 from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
@@ -21,6 +23,9 @@ ALGORITHMS: dict[str, Algorithm] = {
         pocar_oracle,
         elbert,
         focops,
+        ppo_lagrangian,
+        pid_lagrangian,
+        cup,
         sellf,
         sellf_semi,
         sellf_relu,

@@ -1,15 +1,24 @@
-"""ELBERT (Xu et al. 2024): the squared difference of long-term benefit rates, by the chain rule."""
+"""ELBERT (Xu et al. 2024): the squared difference of long-term benefit rates, by the chain rule.
+
+Follows the original's form (github.com/Yuancheng-Xu/ELBERT): supply and demand are undiscounted
+Monte-Carlo sums of the rollout; the advantages of the reward and of each group's supply and demand
+are standardised one by one within a minibatch, and their weighted sum is not.
+"""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sellf.algorithms.algorithm import Algorithm, Critique, Extra, Result, Task
+from sellf.algorithms.advantages import gae, standardised
+from sellf.algorithms.algorithm import Algorithm, Batch, Critique, Extra, Result, Task
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen, members
 from sellf.envs.space import Space
 from sellf.fairness import Counts, define
+
+HIDDEN, ACTIVATION = (256, 128), "relu"
+"""Of the original's networks."""
 
 
 @hyperparameters
@@ -19,51 +28,91 @@ class ELBERT(PPO):
     beta_bias: float = 200.0
     """beta: weight of the squared bias."""
     fairness_gamma: float = 0.99
-    """Discount of supply and demand, so that their critics have something to learn."""
+    """Discount in the advantages of supply and demand: the original's."""
+    fairness_critics: bool = False
+    """Whether supply and demand have a critic network each, as in the original, or their mean for
+    a baseline, which takes a third of the time."""
 
 
-def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array, Array]:
-    """Return the reward, then each group's supply and demand, where outcomes are revealed.
+def counted(task: Task, seen: Seen) -> tuple[Float[Array, "steps groups"], ...]:
+    """Return each group's supply and demand at every decision, where outcomes are revealed.
 
     They are what is above and below the line of the notion's utility. Qualification and accuracy:
     of the accepted (demand), those with a good label (supply). Opportunity: of the accepted with a
     good label, those accepted, which is all of them; as Prop. 1 says, there is no bias to be seen.
     """
-    rate = define(task.notion).alone
     favourable = task.space.is_favourable(seen.action)
     parts = (seen.revealed, seen.revealed & favourable, favourable & seen.positive)
     counts = Counts(*(x.astype(jnp.float32) for x in (*parts, ~favourable & seen.positive)))
     member = members(seen.group, len(task.space.groups))
-    parts = [sums.total(counts)[:, None] * member for sums in rate.sums]
-    gamma = jnp.full(2 * member.shape[1], config.fairness_gamma)
-    first = jnp.asarray(config.gamma, jnp.float32)[None]
-    return jnp.concatenate([seen.reward[:, None], *parts], 1), jnp.concatenate([first, gamma])
+    return tuple(sums.total(counts)[:, None] * member for sums in define(task.notion).alone.sums)
+
+
+def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array, Array]:
+    """Return the reward, and with critics of their own each group's supply and demand."""
+    parts = counted(task, seen) if config.fairness_critics else ()
+    columns = jnp.concatenate([seen.reward[:, None], *parts], axis=1)
+    gamma = jnp.full(columns.shape[1] - 1, config.fairness_gamma, jnp.float32)
+    return columns, jnp.concatenate([jnp.asarray(config.gamma, jnp.float32)[None], gamma])
 
 
 def squared_bias(supply: Float[Array, " groups"], demand: Float[Array, " groups"]) -> Array:
-    """Return (max - min)^2 of supply over demand; two groups: the square of their difference."""
-    rate = supply / jnp.maximum(demand, 1e-6)
-    return (jnp.max(rate) - jnp.min(rate)) ** 2
+    """Return (max - min)^2 of supply over demand, over the groups that have a demand.
+
+    Two groups: the square of their difference. There is no bias where fewer have one.
+    """
+    there = demand > 0
+    rate = supply / jnp.where(there, demand, 1.0)
+    most, least = (
+        jnp.max(jnp.where(there, rate, -jnp.inf)),
+        jnp.min(jnp.where(there, rate, jnp.inf)),
+    )
+    return jnp.where(jnp.sum(there) > 1, most - least, 0.0) ** 2
 
 
 def weigh(task: Task, config: ELBERT, extra: Extra, seen: Seen, critique: Critique) -> Result:
+    """Return all advantages, and supply and demand per episode, summed over the rollout."""
+    parts = jnp.concatenate(counted(task, seen), axis=1)
+    advantages = critique.advantage
+    if not config.fairness_critics:
+        nothing, number = jnp.zeros_like(parts), parts.shape[1]
+        fairness = gae(
+            parts - jnp.mean(parts, axis=0, keepdims=True),
+            nothing,
+            nothing,
+            seen.terminated,
+            seen.truncated,
+            jnp.full(number, config.fairness_gamma, jnp.float32),
+            jnp.asarray(config.gae_lambda, jnp.float32),
+        )
+        advantages = jnp.concatenate([advantages, fairness], axis=1)
+    episodes = jnp.sum((seen.terminated | seen.truncated).astype(jnp.float32))
+    supply, demand = jnp.split(jnp.sum(parts, axis=0) / jnp.maximum(episodes, 1.0), 2)
+    return Result(extra, {"advantages": advantages}, {"supply": supply, "demand": demand})
+
+
+def advantage(config: ELBERT, batch: Batch) -> Float[Array, " batch"]:
     """Return A - beta d(bias^2), the bias's derivative along supply's and demand's advantages."""
-    groups = len(task.space.groups)
-    total = jnp.mean(critique.target, axis=0)
-    supply, demand = total[1 : 1 + groups], total[1 + groups :]
-    slopes = jax.grad(squared_bias, argnums=(0, 1))(supply, demand)
-    change = critique.advantage[:, 1:] @ jnp.concatenate(slopes)
-    columns = {"advantage": critique.advantage[:, 0] - config.beta_bias * change}
-    return Result(extra, columns, {})
+    each = jax.vmap(standardised, in_axes=1, out_axes=1)(batch.columns["advantages"])
+    slopes = jax.grad(squared_bias, argnums=(0, 1))(
+        batch.figures["supply"], batch.figures["demand"]
+    )
+    return each[:, 0] - config.beta_bias * (each[:, 1:] @ jnp.concatenate(slopes))
 
 
 def stacks(space: Space) -> tuple[Stack, ...]:
-    """Have the policy, and larger critics of the reward and each group's supply and demand."""
-    critics = 1 + 2 * len(space.groups)
-    return (
-        Stack(policies=len(space.actions) - 1, critics=0),
-        Stack(policies=0, critics=critics, hidden=(256, 128), activation="relu"),
-    )
+    """Have the policy and a critic of the reward, as large as the original's."""
+    return (Stack(len(space.actions) - 1, hidden=HIDDEN, activation=ACTIVATION),)
+
+
+def all_stacks(space: Space) -> tuple[Stack, ...]:
+    """Have critics of each group's supply and demand as well."""
+    return (Stack(len(space.actions) - 1, 1 + 2 * len(space.groups), HIDDEN, ACTIVATION),)
+
+
+def variant(algorithm: Algorithm, config: ELBERT) -> Algorithm:
+    """Give supply and demand critics, if they are to have any."""
+    return algorithm._replace(stacks=all_stacks) if config.fairness_critics else algorithm
 
 
 elbert = Algorithm(
@@ -73,4 +122,6 @@ elbert = Algorithm(
     stacks=stacks,
     signals=signals,
     weigh=weigh,
+    advantage=advantage,
+    variant=variant,
 )

@@ -58,12 +58,12 @@ def dual(nu: Array, cost: Array, config: FOCOPS) -> Float[Array, ""]:
 
 
 def weigh(task: Task, config: FOCOPS, extra: Extra, seen: Seen, critique: Critique) -> Result:
-    """Move nu by the cost of the rollout, and weigh reward against cost."""
+    """Move nu by the cost of the rollout; standardise both advantages, as the original does."""
     cost = jnp.mean(critique.target[:, 1])
     nu = dual(extra["nu"], cost, config)
     columns = {
         "advantage": standardised(critique.advantage[:, 0]),
-        "cost_advantage": critique.advantage[:, 1] - jnp.mean(critique.advantage[:, 1]),
+        "cost_advantage": standardised(critique.advantage[:, 1]),
     }
     return Result(extra | {"nu": nu}, columns, {"nu": nu, "cost": cost})
 

@@ -38,6 +38,16 @@ def focops(
     return jnp.mean(jnp.where(near, kl - gain, 0.0))
 
 
+def projection(
+    kl: Float[Array, " batch"],
+    log_ratio: Float[Array, " batch"],
+    cost_advantage: Float[Array, " batch"],
+    price: Float[Array, ""],
+) -> Float[Array, ""]:
+    """Return CUP's projection loss, E[price ratio A_cost + KL]."""
+    return jnp.mean(price * jnp.exp(log_ratio) * cost_advantage + kl)
+
+
 def renyi_penalty(
     chance: Float[Array, " batch"],
     accepted_before: Float[Array, " batch"],

@@ -23,15 +23,21 @@ class POCAR(PPO):
     """"minmax" or "none": see `advantages.regularised`."""
 
 
+def terms(seen: Seen, tolerated: Array | float) -> Float[Array, "steps 2"]:
+    """Return the two penalties of every decision (Yu et al. 2022, Eq. 3), 0 or below.
+
+    By how much the disparity is above what is tolerated, and by how much the decision raised it
+    where it is: each decision answers for its own increase.
+    """
+    now = seen.disparity
+    excess = jnp.minimum(0.0, tolerated - now)
+    increase = jnp.where(now > tolerated, jnp.minimum(0.0, seen.before - now), 0.0)
+    return jnp.stack([excess, increase], axis=1)
+
+
 def weigh(task: Task, config: POCAR, extra: Extra, seen: Seen, critique: Critique) -> Result:
     """Return the penalties of every decision (App. "Experimental Setting", POCAR)."""
-    now = seen.disparity
-    # A new episode has a window of its own: what changes there is not the last decision's doing.
-    over = seen.terminated | seen.truncated
-    later = jnp.where(over, now, jnp.concatenate([now[1:], now[-1:]]))
-    excess = jnp.minimum(0.0, config.omega - now)
-    increase = jnp.where(now > config.omega, jnp.minimum(0.0, now - later), 0.0)
-    penalties = jnp.stack([excess, increase], axis=1)
+    penalties = terms(seen, config.omega)
     return Result(extra, {"advantage": critique.advantage[:, 0], "penalties": penalties}, {})
 
 

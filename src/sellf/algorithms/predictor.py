@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from sellf.algorithms import losses, networks
+from sellf.algorithms import losses, networks, published
 from sellf.algorithms.adam import Learner
 from sellf.algorithms.algorithm import Deciding, Figures, Task
 from sellf.algorithms.config import hyperparameters
@@ -162,7 +162,26 @@ def learn(
             # Nobody of the group drawn: nothing is known of it.
             "error": jnp.where(ready & jnp.isfinite(error), error, 0.0),
             **overlap(chance, each_before, seen.group, groups),
+            **_published(task, config, predictor, seen, profile, key),
         },
+    )
+
+
+def _published(
+    task: Task, config: Any, predictor: Predictor, seen: Seen, profile: Array, key: Key[Array, ""]
+) -> Figures:
+    """Return the published code's figures of overlap, in worlds whose policies are tabulated."""
+    if not task.space.small:
+        return {}
+    return published.overlap(
+        jax.random.fold_in(key, 1),
+        predictor.policies,
+        predictor.iteration,
+        min(config.earlier_policies, predictor.policies.shape[0]),
+        seen.profile,
+        profile,
+        task.space.group,
+        len(task.space.groups),
     )
 
 

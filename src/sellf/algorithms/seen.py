@@ -42,6 +42,9 @@ class Seen(NamedTuple):
     disparity: Float[Array, " steps"]
     """|Delta_t| in the algorithm's view; 0 where it is not defined (Delta_{t+1} for qualification,
     whose window counts people after the decision)."""
+    before: Float[Array, " steps"]
+    """The same as each decision found it; at the start of a rollout and of an episode, that of the
+    refilled window. What `disparity` is above it is what the decision added."""
     last: Counts
     """The counts at the end of the rollout, in the algorithm's view, per group."""
 
@@ -59,9 +62,13 @@ def newest_first(kept: Kept, new: Kept) -> Kept:
 def disparities(
     space: Space, histogram: Int[Array, "*n kinds"], notion: Notion, view: View
 ) -> Float[Array, "*n"]:
-    """Return the window's disparity, 0 where too few groups have a utility."""
-    apart = gap(notion, windows.counts(space, histogram, view))
-    return jnp.where(jnp.isnan(apart), 0.0, apart)
+    """Return the window's disparity, NaN where too few groups have a utility."""
+    return gap(notion, windows.counts(space, histogram, view))
+
+
+def as_signal(disparity: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """Return a disparity to learn from: one that is not defined gives no reason to change."""
+    return jnp.where(jnp.isnan(disparity), 0.0, disparity)
 
 
 def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -> Seen:
@@ -80,6 +87,7 @@ def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -
         reward=steps.reward,
         terminated=steps.terminated,
         truncated=steps.truncated,
-        disparity=disparities(space, steps.histogram, notion, view),
+        disparity=as_signal(disparities(space, steps.histogram, notion, view)),
+        before=as_signal(disparities(space, steps.before, notion, view)),
         last=windows.counts(space, steps.histogram[-1], view),
     )

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from sellf.algorithms import losses
+from sellf.algorithms import losses, pocar
 from sellf.algorithms import predictor as predictors
 from sellf.algorithms.advantages import regularised
 from sellf.algorithms.algorithm import Algorithm, Batch, Critique, Deciding, Extra, Result, Task
@@ -25,6 +25,9 @@ class SELLF(PredictorConfig, PPO):
     """beta_1: weight of the disparity penalty on the advantage."""
     beta_renyi: float = 0.01
     """beta_2: weight of the Renyi divergence between rejected and accepted people (Eq. 5)."""
+    beta_increase: float = 0.0
+    """Weight of a decision's own increase of an imputed disparity above omega / 2: POCAR's second
+    term; the paper has none."""
     omega: float = 0.05
     """The true disparity that is tolerated; the imputed one is held below half of it."""
     penalty_scale: str = "minmax"
@@ -59,15 +62,18 @@ def learn(
 
 
 def weigh(task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique) -> Result:
-    """Return the penalty of every decision, min(0, omega / 2 - |imputed disparity|)."""
-    excess = jnp.minimum(0.0, config.omega / 2 - seen.disparity)
-    columns = {"advantage": critique.advantage[:, 0], "penalties": excess[:, None]}
+    """Return the penalties of every decision.
+
+    min(0, omega / 2 - |imputed disparity|), and what the decision itself added to it.
+    """
+    penalties = pocar.terms(seen, config.omega / 2)
+    columns = {"advantage": critique.advantage[:, 0], "penalties": penalties}
     return Result(extra, columns, {})
 
 
 def advantage(config: SELLF, batch: Batch) -> Float[Array, " batch"]:
     """Return the penalised advantage of a minibatch."""
-    betas = jnp.asarray(config.beta_disparity)[None]
+    betas = jnp.stack([jnp.asarray(config.beta_disparity), jnp.asarray(config.beta_increase)])
     own = batch.columns
     return regularised(own["advantage"], own["penalties"], betas, config.penalty_scale)
 

@@ -74,7 +74,10 @@ class Simulator(eqx.Module):
         return after, seen, self._measure(steps)
 
     def _measure(self, steps: Step) -> dict[str, Array]:
-        """Return what to log; the true figures are for people, not for the algorithm."""
+        """Return what to log; the true figures are for people, not for the algorithm.
+
+        A disparity is the mean over the decisions after which it is defined; NaN if it never is.
+        """
         space = self.space
         member = members(space.group[steps.profile], len(space.groups))
         accepted = space.is_favourable(steps.outcome.action).astype(jnp.float32) @ member
@@ -82,7 +85,7 @@ class Simulator(eqx.Module):
             "reward": jnp.sum(steps.reward),
             "acceptance": accepted / jnp.maximum(jnp.sum(member, axis=0), 1.0),
             **{
-                f"disparity_{view}": jnp.mean(
+                f"disparity_{view}": jnp.nanmean(
                     disparities(space, steps.histogram, self.notion, view)
                 )
                 for view in VIEWS

@@ -133,6 +133,12 @@ def iterate(
     )
     figures = learned.figures | weighed.figures
     learner, loss = improve(algorithm, space, config, state.learner, decisions, figures, key_order)
+    if algorithm.project is not None:
+        logits = by_profile(space, partial(networks.run, stacks, learner.parameters))
+        decisions = decisions._replace(before=logits(seen.profile)[:others].T)
+        second = algorithm._replace(loss=algorithm.project)
+        key_second = jax.random.fold_in(key_order, 2)
+        learner, _ = improve(second, space, config, learner, decisions, figures, key_second)
     if algorithm.waits:
         first = state.iteration == 0
         learner = jax.tree.map(lambda new, old: jnp.where(first, old, new), learner, state.learner)
@@ -168,7 +174,9 @@ def improve(
         layers = networks.unflatten(stacks, space.inputs, learner.parameters)
         loss_of = partial(_loss, algorithm, config, space, rows if tabular else None, figures)
         loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
-        gradient = at_most(networks.flatten(gradient), config.gradient_norm)
+        # Joined first: fused into Adam's pass, the joining would be asked for number by number.
+        gradient = jax.lax.optimization_barrier(networks.flatten(gradient))
+        gradient = at_most(gradient, config.gradient_norm)
         return learner.step(gradient, config.learning_rate, config.adam_epsilon), loss
 
     def epoch(carry: tuple[Learner, Array], chance: tuple[Array, Array]) -> tuple[Any, Array]:

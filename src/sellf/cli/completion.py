@@ -24,6 +24,7 @@ WORLDS = ("lending", "recidivism", "school", "school-continuous")
 ALGORITHMS = (
     *("sellf-direct", "sellf", "sellf-semi", "sellf-relu"),
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),
+    *("ppo-lagrangian", "pid-lagrangian", "cup"),
 )
 CHOICES: dict[str, tuple[str, ...]] = {
     "audit --notion": (*NOTIONS, "all"),

@@ -123,12 +123,17 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
         table.add_row(
             name_of(name, "bold"),
             f"{figures['reward']:,.0f} ({figures['reward_std']:.0f})",
-            f"{figures['disparity']:.3f} ({figures['disparity_std']:.3f})",
-            f"{figures['disparity_imputed']:.3f}" if result.imputes else "-",
-            f"{figures['disparity_accepted']:.3f}",
+            f"{_three(figures['disparity'])} ({_three(figures['disparity_std'])})",
+            _three(figures["disparity_imputed"]),
+            _three(figures["disparity_accepted"]),
             *(f"{share:.0%}" for share in figures["acceptance"].values()),
         )
     return table
+
+
+def _three(value: float | None) -> str:
+    """Return a figure with three decimals; "-" where there is none."""
+    return "-" if value is None else f"{value:.3f}"
 
 
 @contextmanager

@@ -94,7 +94,8 @@ class _Machine:
         """Take the action and the chance in one array, made by `given`."""
         # A population has at most a few million people, which floats hold exactly.
         person = given[..., 4].astype(jnp.int32)
-        chance = Draws(given[..., 1], given[..., 2], given[..., 3], person)
+        label, later, guess = given[..., 1], given[..., 2], given[..., 3]
+        chance = Draws(label, later, guess, jnp.zeros_like(label), person)
         state, step = worlds.advance(self.world, state, given[..., 0], chance, self.notion)
         gaps = [
             gap(self.notion, windows.counts(self.world.space, step.histogram, view))

@@ -6,7 +6,7 @@ so on: a handful of vectorised passes instead of thousands of small steps. Sums 
 the resource and the decision window.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -111,8 +111,8 @@ def replay(
         start = people[line.episode, visits.person]
         linked = (visits.previous >= 0) & (line.episode[visits.previous] == line.episode)
 
-        def decided(profile: Array, odds: Array, predict: Chances | None = None) -> Outcome:
-            return worlds.decide(world, profile, drawn(odds, luck), chance, notion, predict)
+        def decided(profile: Array, odds: Array, *rest: Any) -> Outcome:
+            return worlds.decide(world, profile, drawn(odds, luck), chance, notion, *rest)
 
         def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             profile, odds, _ = carry
@@ -124,7 +124,7 @@ def replay(
         # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
         begin = (start, policy(start), jnp.asarray(True))
         profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
-        return profile, decided(profile, odds, predict)
+        return profile, decided(profile, odds, predict, policy)
 
     def spent(line: _Timeline, outcome: Outcome) -> tuple[Array, Array]:
         """Return what was taken so far in each step's episode, without and with the step."""
@@ -171,6 +171,7 @@ def replay(
         terminated=terminated,
         truncated=truncated,
         histogram=histogram,
+        before=_found(window, line, histogram),
     )
     return _final(world, state, people, window, chance, line, visits, result), result
 
@@ -252,6 +253,13 @@ def _histograms(window: Window, line: _Timeline, entry: Array) -> Int[Array, "st
     change = comes.astype(jnp.int32) - goes.astype(jnp.int32)
     total = running_sum(change)
     return window.histogram[line.episode] + total - (total - change)[line.since]
+
+
+def _found(window: Window, line: _Timeline, histogram: Array) -> Int[Array, "steps kinds"]:
+    """Return the decision window before every step: as it was refilled, where an episode begins."""
+    first = jnp.arange(line.since.shape[0]) == line.since
+    earlier = jnp.concatenate([histogram[:1], histogram[:-1]])
+    return jnp.where(first[:, None], window.histogram[line.episode], earlier)
 
 
 def _who_would_follow(

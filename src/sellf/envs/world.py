@@ -102,6 +102,7 @@ class Draws(NamedTuple):
     label: Float[Array, "*n"]
     later_label: Float[Array, "*n"]
     guess: Float[Array, "*n"]
+    later_action: Float[Array, "*n"]
     person: Int[Array, "*n"]
     """Who comes next."""
 
@@ -137,6 +138,8 @@ class Step(NamedTuple):
     """The horizon is reached."""
     histogram: Int[Array, "*n kinds"]
     """The decision window, this decision included."""
+    before: Int[Array, "*n kinds"]
+    """The decision window as this decision found it."""
 
 
 def newcomers(
@@ -185,8 +188,9 @@ def draws(world: World, key: Key[Array, ""], shape: tuple[int, ...] = ()) -> Dra
     """Draw the chance for one decision, or for many."""
     key_chance, key_person = jax.random.split(key)
     chance = jax.random.uniform(key_chance, (3, *shape))
+    later = jax.random.uniform(jax.random.fold_in(key_chance, 1), shape)
     person = jax.random.randint(key_person, shape, 0, world.population)
-    return Draws(chance[0], chance[1], chance[2], person)
+    return Draws(chance[0], chance[1], chance[2], later, person)
 
 
 def decide(
@@ -196,16 +200,23 @@ def decide(
     chance: Draws,
     notion: Notion,
     predict: Chances | None = None,
+    policy: Thresholds | None = None,
 ) -> Outcome:
-    """Return what decisions about people lead to: the label, the change, the window's entry."""
+    """Return what decisions about people lead to: the label, the change, the window's entry.
+
+    Some notions count people after the change, and they are decided about anew as they are then:
+    the label after a change is revealed by that decision, not by the one before it. Where there is
+    no policy to ask, the decision stands for both.
+    """
     label = chance.label < world.alpha[profile]
     moved = world.moves[profile, action, label.astype(jnp.int32)]
     later_label = chance.later_label < world.alpha[moved]
     # Qualification is acted on through the change that a decision brings about (Sec. 4).
     after = define(notion).delayed
     counted, counted_label = (moved, later_label) if after else (profile, label)
+    decision = drawn(policy(moved), chance.later_action) if after and policy else action
     guess = chance.guess < predict(counted) if predict else jnp.zeros_like(label)
-    entry = windows.entry(world.space, world.group[profile], action, counted_label, guess)
+    entry = windows.entry(world.space, world.group[profile], decision, counted_label, guess)
     return Outcome(action, label, later_label, moved, entry)
 
 
@@ -281,6 +292,7 @@ def advance(
         terminated=terminated,
         truncated=truncated,
         histogram=window.histogram,
+        before=state.window.histogram,
     )
     over = terminated | truncated
     time = state.time + 1

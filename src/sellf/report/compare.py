@@ -30,6 +30,7 @@ from sellf.report.page import (
 from sellf.report.run_data import Run
 from sellf.studies.statistics import DEVIATION, INTERVAL
 from sellf.studies.summary import format_settings, format_value
+from sellf.training.evaluation import defined_mean
 
 MOST_COMMANDS = 30
 """Commands that a report names to train its runs again."""
@@ -231,7 +232,7 @@ def _every_run(runs: Sequence[Run]) -> Section:
         found = run.evaluation
         if found is None:
             return None
-        return found.reward if what == "reward" else float(found.disparities[what].mean())
+        return found.reward if what == "reward" else defined_mean(found.disparities[what])
 
     columns = {
         "run": [run.name for run in runs],

@@ -124,7 +124,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {}
     for name in names:
-        known = next(row[name] for row in rows if name in row)
+        known = next((row[name] for row in rows if row.get(name) is not None), np.nan)
         nothing = np.full(np.shape(known), np.nan).tolist()
         try:
             columns[name] = np.array([row.get(name, nothing) for row in rows], float)

@@ -56,5 +56,5 @@ def _files(run: RunSpec, agent: Agent, evaluation: Evaluation, seconds: float) -
 
 def _compact(values: list[Any]) -> np.ndarray:
     """Return metrics as they came out of the program: its floats have 32 bits."""
-    array = np.asarray(values)
+    array = np.asarray([np.nan if value is None else value for value in values])
     return array.astype(np.float32) if array.dtype == np.float64 else array

@@ -40,6 +40,8 @@ class Cell:
     """The settings that were selected, of those the grid varies; empty if it varies none."""
     final: list[Record]
     """The selected configuration, one per seed."""
+    remark: str = ""
+    """What has to be said of the selection, if anything."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sellf.studies import plan
 from sellf.studies.plan import Group
 from sellf.studies.records import Cell, Record, Results
-from sellf.studies.select import select
+from sellf.studies.select import remark, select
 from sellf.studies.spec import Study
 from sellf.studies.store import DamagedError, Store
 
@@ -76,17 +76,18 @@ def chosen(study: Study, group: Group, reader: Reader) -> tuple[int | None, list
 
 
 def _cells(study: Study, group: Group, reader: Reader) -> list[Cell]:
-    def cell(i: int | None, grid: list[Record] | None) -> Cell:
+    def cell(i: int | None, grid: list[Record] | None, said: str = "") -> Cell:
         runs = [] if i is None else group.runs(study, i, study.seeds)
         final = [record for run in runs if (record := reader.read(run)) is not None]
         own = final[:1] if grid is None else grid
         taken = {} if i is None else group.varied[i]
-        return Cell(group.world.name, group.notion, group.algorithm, own, taken, final)
+        return Cell(group.world.name, group.notion, group.algorithm, own, taken, final, said)
 
     if not group.selects(study):
         return [cell(i, None) for i in range(len(group.varied))]
     index, grid = chosen(study, group, reader)
-    return [cell(index, [record for records in grid for record in records])]
+    said = "" if index is None else remark(grid, group.view)
+    return [cell(index, [record for records in grid for record in records], said)]
 
 
 def _to_stderr(sentence: str) -> None:

@@ -13,10 +13,14 @@ def choose(disparities: Sequence[float], rewards: Sequence[float], omega: float)
 
     The paper prints the clipped disparity as min{Delta - omega, 0}; it means the excess,
     max{Delta - omega, 0}. Configurations with a larger excess than the least are out, rather than
-    counted as a reward of 0, which a negative reward would lose against.
+    counted as a reward of 0, which a negative reward would lose against. So are those whose
+    disparity is not defined (NaN): of an algorithm that accepts nobody, nothing is known to be
+    fair. If none is defined, the reward alone decides.
     """
     excess = np.maximum(np.asarray(disparities, float) - omega, 0.0)
-    rewarded = np.where(excess == excess.min(), np.asarray(rewards, float), -np.inf)
+    if np.isnan(excess).all():
+        excess = np.zeros_like(excess)
+    rewarded = np.where(excess == np.nanmin(excess), np.asarray(rewards, float), -np.inf)
     return int(np.argmax(rewarded))
 
 
@@ -31,9 +35,34 @@ def select(grid: Sequence[Sequence[Record]], view: View, omega: float) -> int | 
     able = [i for i, runs in enumerate(grid) if runs]
     if not able:
         return None
-    seen = [
-        np.mean([run.evaluation.disparities[view].mean() for run in grid[i]], dtype=float)
-        for i in able
-    ]
+    seen = [_seen(grid[i], view) for i in able]
     rewards = [np.mean([run.evaluation.reward for run in grid[i]], dtype=float) for i in able]
     return able[choose(seen, rewards, omega)]
+
+
+def remark(grid: Sequence[Sequence[Record]], view: View) -> str:
+    """Return what has to be said of disparities that selection could not look at; nothing if none.
+
+    Args:
+        grid: as for `select`.
+        view: as for `select`.
+    """
+    seen = np.array([_seen(runs, view) for runs in grid if runs])
+    undefined = int(np.isnan(seen).sum())
+    if not undefined:
+        return ""
+    where = {"accepted": "among the accepted", "imputed": "with imputed labels"}.get(view, "at all")
+    if undefined == len(seen):
+        return f"no configuration has a defined disparity {where}: the largest reward is taken."
+    return (
+        f"{undefined} of {len(seen)} configurations have no defined disparity {where} and are not "
+        "selected."
+    )
+
+
+def _seen(runs: Sequence[Record], view: View) -> float:
+    """Return the mean disparity of a configuration's runs, NaN where one has none."""
+    from sellf.training.evaluation import defined_mean
+
+    means = [defined_mean(run.evaluation.disparities[view]) for run in runs]
+    return float(np.mean(means, dtype=float))

@@ -30,15 +30,24 @@ class Estimate(NamedTuple):
 
     def text(self, digits: int) -> str:
         """Return mean ± half of the interval, with so many decimals."""
+        if np.isnan(self.mean):
+            return "undefined"
         half = "" if self.half is None else f" ± {self.half:,.{digits}f}"
         return f"{self.mean:,.{digits}f}{half}"
 
 
 def estimate(by_seed: Sequence[np.ndarray]) -> Estimate:
-    """Return the mean and spreads of a figure, given for every seed by deployment."""
-    means = np.array([values.mean(dtype=float) for values in by_seed])
+    """Return the mean and spreads of a figure, given for every seed by deployment.
+
+    NaN where it is not defined: over those deployments and seeds in which it is.
+    """
+    known = [values[~np.isnan(values)] for values in by_seed]
+    known = [values for values in known if values.size]
+    if not known:
+        return Estimate(float("nan"), None, float("nan"))
+    means = np.array([values.mean(dtype=float) for values in known])
     half = float(half_widths(means)) if len(means) > 1 else None
-    std = float(np.mean([values.std(dtype=float) for values in by_seed]))
+    std = float(np.mean([values.std(dtype=float) for values in known]))
     return Estimate(float(means.mean()), half, std)
 
 

@@ -278,7 +278,7 @@ def unflat(
         start = f"{name}."
         return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
-    _check_shapes(arrays, len(groups), run.has_predictor)
+    _check_shapes(arrays, len(groups))
     evaluation = Evaluation(
         notion=run.notion,
         groups=tuple(groups),
@@ -295,7 +295,7 @@ POINTS = ("reward", "disparity", "disparity_imputed", "disparity_accepted", "dis
 BY_GROUP = ("acceptance", "qualification")
 
 
-def _check_shapes(arrays: dict[str, np.ndarray], groups: int, predicts: bool) -> None:
+def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
     """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
     (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
     views = ("true", "imputed", "accepted", "exact")
@@ -306,10 +306,9 @@ def _check_shapes(arrays: dict[str, np.ndarray], groups: int, predicts: bool) ->
         **{f"by_time.{name}": (deployments, points, groups) for name in BY_GROUP},
     }
     bad = [name for name, shape in shapes.items() if arrays[name].shape != shape]
-    whole = ["rewards", "acceptances", *(f"disparities.{view}" for view in views)]
-    if not predicts:
-        whole.remove("disparities.imputed")
-    bad += [name for name in whole if not np.isfinite(arrays[name]).all()]
+    bad += [name for name in ("rewards", "acceptances") if not np.isfinite(arrays[name]).all()]
+    # A disparity is NaN where it is not defined.
+    bad += [name for view in views if np.isinf(arrays[name := f"disparities.{view}"]).any()]
     if bad or not deployments or not points:
         raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
 

@@ -65,7 +65,12 @@ class Row:
 
     @property
     def sentences(self) -> list[str]:
-        """Where ours and the paper's differ by more than the spread of each."""
+        """What selection has to say, and where ours and the paper's differ beyond the spread."""
+        remark = [f"{self.task}, {self.cell.algorithm}: {self.cell.remark}"]
+        return (remark if self.cell.remark else []) + self._differences
+
+    @property
+    def _differences(self) -> list[str]:
         if self.published is None or not self.comparable:
             return []
         pairs = [
@@ -90,7 +95,7 @@ def rows(results: Results) -> list[Row]:
         cells = [cell for cell in done if task_name(cell) == where]
         gaps = [_figure(cell, "true") for cell in cells]
         rewards = [estimate([r.evaluation.rewards for r in cell.final]) for cell in cells]
-        least = min(round(gap.mean, 3) for gap in gaps)
+        least = min((round(gap.mean, 3) for gap in gaps if gap.mean == gap.mean), default=None)
         most = max(round(reward.mean, 1) for reward in rewards)
         for cell, gap, reward in zip(cells, gaps, rewards, strict=True):
             spec = cell.final[0].spec

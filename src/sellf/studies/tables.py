@@ -200,7 +200,7 @@ def _cells(row: Row, bold: Callable[[str], str], escape: Callable[[str], str]) -
         bold(escape(gap)) if row.best_disparity else escape(gap),
         bold(escape(reward)) if row.best_reward else escape(reward),
         escape(_figure(row.exact, 3)),
-        escape(f"{row.seen.mean:.3f} {VIEWS[row.view]}"),
+        escape(f"{row.seen._replace(half=None).text(3)} {VIEWS[row.view]}"),
         escape(format_settings(row.cell.chosen) or "-"),
         escape(f"{theirs.disparity:.2f} ({theirs.disparity_std:.2f})" if theirs else "-"),
         escape(f"{theirs.reward:,.1f} ({theirs.reward_std:.1f})" if theirs else "-"),

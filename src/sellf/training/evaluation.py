@@ -39,7 +39,8 @@ class Evaluation(Table):
     rewards: np.ndarray
     """(deployments,), the resource at the end."""
     disparities: dict[str, np.ndarray]
-    """By view, and "exact": (deployments,), |Delta_t| averaged over time."""
+    """By view, and "exact": (deployments,), |Delta_t| averaged over the time that it is defined;
+    NaN where it never is, as among the accepted if nobody is."""
     acceptances: np.ndarray
     """(deployments, groups), the share accepted."""
     by_time: dict[str, np.ndarray]
@@ -55,7 +56,7 @@ class Evaluation(Table):
     @property
     def disparity(self) -> float:
         """Mean true disparity: averaged over time, then over deployments."""
-        return float(self.disparities["true"].mean())
+        return defined_mean(self.disparities["true"])
 
     @property
     def reward(self) -> float:
@@ -65,7 +66,7 @@ class Evaluation(Table):
     @property
     def imputes(self) -> bool:
         """Whether labels were predicted: without that, the imputed disparity is NaN everywhere."""
-        return not np.isnan(self.disparities["imputed"]).any()
+        return not np.isnan(self.disparities["imputed"]).all()
 
     def without_imputed(self) -> "Evaluation":
         """Return the same of an agent that predicts no labels: no disparity is imputed."""
@@ -79,13 +80,13 @@ class Evaluation(Table):
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as one plain object; None where there is none."""
-        imputed = float(self.disparities["imputed"].mean()) if self.imputes else None
+        gaps = {name: _or_none(defined_mean(values)) for name, values in self.disparities.items()}
         return {
-            "disparity": self.disparity,
-            "disparity_std": float(self.disparities["true"].std()),
-            "disparity_imputed": imputed,
-            "disparity_accepted": float(self.disparities["accepted"].mean()),
-            "disparity_exact": float(self.disparities["exact"].mean()),
+            "disparity": gaps["true"],
+            "disparity_std": _or_none(float(self.disparities["true"].std())),
+            "disparity_imputed": gaps["imputed"],
+            "disparity_accepted": gaps["accepted"],
+            "disparity_exact": gaps["exact"],
             "reward": self.reward,
             "reward_std": float(self.rewards.std()),
             "acceptance": dict(
@@ -251,21 +252,37 @@ def deploy(
     return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
 
 
+def defined_mean(values: np.ndarray) -> float:
+    """Return the mean of those that are defined; NaN if none is."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _mean_of(values: np.ndarray, counts: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    """Return the mean of what counts and is defined; NaN where nothing does."""
+    there = counts & ~np.isnan(values)
+    number = there.sum(axis=axis)
+    total = np.where(there, values, 0).sum(axis=axis)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+
+
 def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
     """Average what was recorded; steps after an episode's end do not count."""
     world = agent.world
     counts = raw["counts"]
-    steps = counts.sum(axis=(1, 2))
     going = raw["going"]
 
     def over_time(values: np.ndarray) -> np.ndarray:
-        return np.where(counts, values, 0).sum(axis=(1, 2)) / steps
+        return _mean_of(values, counts, axis=(1, 2))
 
     def at_points(values: np.ndarray) -> np.ndarray:
-        each = np.where(counts, values, 0).sum(axis=2) / np.maximum(counts.sum(axis=2), 1)
-        return np.where(counts.any(axis=2), each, np.nan)
+        return _mean_of(values, counts, axis=2)
 
-    exact = np.where(np.isnan(raw["exact"]), 0.0, raw["exact"])
+    exact = raw["exact"]
     total = world.start + raw["reward"].sum(axis=2).cumsum(axis=1)
     length = counts.shape[2]
     time = np.minimum(np.arange(1, POINTS + 1) * length, world.horizon)
@@ -274,7 +291,7 @@ def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
         notion=agent.notion,
         groups=world.groups,
         rewards=total[:, -1],
-        disparities=views | {"exact": (exact * going).sum(axis=1) / going.sum(axis=1)},
+        disparities=views | {"exact": _mean_of(exact, going, axis=1)},
         acceptances=raw["accepted"].sum(axis=1) / np.maximum(raw["people"].sum(axis=1), 1),
         by_time={
             "time": time,

@@ -167,8 +167,11 @@ class Log:
         """Return the mean of each figure over the last tenth of the training."""
         rows = [_figures(row, self.groups) for row in self.history]
         rows = [row for row in rows[-max(1, len(rows) // 10) :] if row]
-        names = rows[0] if rows else ()
-        return {f"final/{name}": sum(row[name] for row in rows) / len(rows) for name in names}
+        known: dict[str, list[float]] = {}
+        for row in rows:
+            for name, value in row.items():
+                known.setdefault(name, []).append(value)
+        return {f"final/{name}": sum(values) / len(values) for name, values in known.items()}
 
     def _decisions(self, iteration: int) -> int:
         return (iteration + 1) * self.spec.config.rollout
@@ -231,6 +234,6 @@ def _figures(row: Row, groups: Sequence[str]) -> dict[str, float]:
         if isinstance(value, list):
             names = groups if len(value) == len(groups) else range(len(value))
             figures |= {f"{name}/{part}": float(v) for part, v in zip(names, value, strict=True)}
-        elif name != "iteration":
+        elif name != "iteration" and value is not None:
             figures[name] = float(value)
     return figures

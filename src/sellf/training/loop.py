@@ -23,6 +23,7 @@ from sellf.interrupts import DeferredInterrupt
 from sellf.training import loggers, run_folder
 from sellf.training.agent import Agent
 from sellf.training.loggers import Choice, Log
+from sellf.training.metrics import MAY_BE_UNDEFINED
 from sellf.training.progress import Progress
 from sellf.training.run_folder import Run
 from sellf.training.spec import RunSpec, resolve
@@ -54,7 +55,7 @@ def train(
     Args:
         world: a world, or the name of one.
         algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
-            "pocar-oracle", "elbert" or "focops".
+            "pocar-oracle", "elbert", "focops", "ppo-lagrangian", "pid-lagrangian" or "cup".
         notion: "opportunity", "accuracy", "qualification", or another that needs labels; see
             `sellf.disparity`.
         steps: how many decisions to learn from, rounded up to whole rollouts.
@@ -271,7 +272,7 @@ def _agent(spec: RunSpec, state: TrainState, history: list[dict[str, Any]]) -> A
 
 def _check(row: dict[str, Any], iteration: int, run: Run | None) -> None:
     """Stop at the first number that is none."""
-    bad = [name for name, value in row.items() if not np.all(np.isfinite(value))]
+    bad = [n for n, value in row.items() if value is not None and not np.all(np.isfinite(value))]
     if bad:
         kept = ""
         if run is not None:
@@ -287,9 +288,14 @@ def _check(row: dict[str, Any], iteration: int, run: Run | None) -> None:
 
 
 def _plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: np.asarray(value).tolist() for name, value in metrics.items()}
+    return {name: _known(name, np.asarray(value)) for name, value in metrics.items()}
+
+
+def _known(name: str, value: np.ndarray) -> Any:
+    """Return a figure as plain numbers; None for a disparity that is not defined."""
+    return None if name in MAY_BE_UNDEFINED and np.isnan(value) else value.tolist()
 
 
 def _unbatch(metrics: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
     arrays = {name: np.asarray(value) for name, value in metrics.items()}
-    return [{name: value[j].tolist() for name, value in arrays.items()} for j in range(number)]
+    return [{name: _known(name, v[j]) for name, v in arrays.items()} for j in range(number)]

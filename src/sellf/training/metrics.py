@@ -10,6 +10,9 @@ from sellf import files
 from sellf.errors import InputError
 from sellf.files import AGAIN
 
+MAY_BE_UNDEFINED = ("disparity_true", "disparity_imputed", "disparity_accepted")
+"""Figures that are null where they are not defined: nobody was accepted of some group, say."""
+
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     """Read JSON lines; a last line that was cut off is left out."""
@@ -90,7 +93,11 @@ def _noted(path: Path) -> tuple[int, str] | None:
 
 def _shape(row: dict[str, Any]) -> dict[str, int]:
     """Return how many numbers there are under each name: 0 for one that stands alone."""
-    lists = {name: value if isinstance(value, list) else [value] for name, value in row.items()}
+    lists = {
+        name: value if isinstance(value, list) else [value]
+        for name, value in row.items()
+        if value is not None or name not in MAY_BE_UNDEFINED
+    }
     numbers = all(
         isinstance(one, int | float) and not isinstance(one, bool)
         for values in lists.values()

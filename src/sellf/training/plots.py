@@ -20,7 +20,7 @@ def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
     rows = [row for row in history if "acceptance" in row]
     if not rows:
         raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
-    column = {name: np.asarray([row[name] for row in rows]) for name in rows[-1]}
+    column = {name: np.asarray([row[name] for row in rows], float) for name in rows[-1]}
     decisions = (column["iteration"] + 1) * spec.config.rollout
     # As a constraint is on it, or as the window shows it.
     imputed = column.get("gap", column["disparity_imputed"])
@@ -35,7 +35,8 @@ def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
         "share accepted": dict(zip(spec.world.make().groups, column["acceptance"].T, strict=True)),
     }
     if "multiplier" in column:
-        panels["lambda"] = {"lambda": column["multiplier"], "its step": column["dual_step"]}
+        step = {"its step": column["dual_step"]} if "dual_step" in column else {}
+        panels["lambda"] = {"lambda": column["multiplier"], **step}
     figure, axes = plt.subplots(
         1, len(panels), figsize=(3.6 * len(panels), 3.2), layout="constrained"
     )

@@ -81,7 +81,7 @@ class Progress:
         accepted = np.mean([row["acceptance"] for row in rows], axis=0)
         groups = self.spec.world.make().groups
         shares = ", ".join(f"{g} {a:.0%}" for g, a in zip(groups, accepted, strict=True))
-        gap = np.mean([row["disparity_true"] for row in rows])
+        gap = np.mean(np.array([row["disparity_true"] for row in rows], float))
         reward = np.mean([row["reward"] for row in rows])
         return f"disparity {gap:.3f}, reward {reward:+.0f} a rollout, accepted {plain(shares)}"
 
