@@ -105,63 +105,16 @@ def replay(
     """
     steps = luck.shape[0]
     visits = _visits(jnp.concatenate([state.person[None], chance.person[:-1]]))
-    time = jnp.arange(steps)
-
-    def settle(line: _Timeline) -> tuple[Array, Outcome]:
-        start = people[line.episode, visits.person]
-        linked = (visits.previous >= 0) & (line.episode[visits.previous] == line.episode)
-
-        def decided(profile: Array, odds: Array, *rest: Any) -> Outcome:
-            return worlds.decide(world, profile, drawn(odds, luck), chance, notion, *rest)
-
-        def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            profile, odds, _ = carry
-            moved = decided(profile, odds).moved
-            settled = jnp.where(linked, moved[visits.previous], start)
-            changed = settled != profile
-            return settled, renewed(world, policy, settled, odds, changed), jnp.any(changed)
-
-        # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
-        begin = (start, policy(start), jnp.asarray(True))
-        profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
-        return profile, decided(profile, odds, predict, policy)
-
-    def spent(line: _Timeline, outcome: Outcome) -> tuple[Array, Array]:
-        """Return what was taken so far in each step's episode, without and with the step."""
-        each = worlds.taken(world.space, outcome)
-        total = running_sum(each.reshape(steps, -1)).reshape(each.shape)
-        begin = (total - each)[line.since]
-        after = total - begin + jnp.where(line.episode[:, None, None] == 0, state.taken[None], 0)
-        return after - each, after
-
-    def ends(line: _Timeline, outcome: Outcome) -> tuple[Array, Array, Array, Array]:
-        before, after = (worlds.resource(world, taken) for taken in spent(line, outcome))
-        terminated = after <= 0
-        age = time - line.since + jnp.where(line.episode == 0, state.time, 0)
-        truncated = (age + 1 >= world.horizon) & ~terminated
-        return terminated, truncated, before, after
-
-    def cut(carry: tuple[_Timeline, Array]) -> tuple[_Timeline, Array]:
-        """Begin a new episode after the first end that no step has taken account of yet."""
-        line, _ = carry
-        _, outcome = settle(line)
-        terminated, truncated, _, _ = ends(line, outcome)
-        over = (terminated | truncated) & (time < steps - 1)
-        over &= line.episode == line.episode[-1]
-        at = jnp.argmax(over)
-        later = jnp.any(over) & (time > at)
-        episode = line.episode + later.astype(jnp.int32)
-        return _Timeline(episode, jnp.where(later, at + 1, line.since)), jnp.any(over)
-
+    given = _Given(world, state, people, chance, luck, policy, notion, predict, visits)
     line = _Timeline(jnp.zeros(steps, jnp.int32), jnp.zeros(steps, jnp.int32))
     if people.shape[0] > 1:
-        line, _ = jax.lax.while_loop(lambda carry: carry[1], cut, (line, jnp.asarray(True)))
-    profile, outcome = settle(line)
-    terminated, truncated, before, after = ends(line, outcome)
+        line, _ = jax.lax.while_loop(lambda carry: carry[1], given.cut, (line, jnp.asarray(True)))
+    profile, outcome = given.settle(line)
+    terminated, truncated, before, after = given.ends(line, outcome)
 
     histogram = _histograms(window, line, outcome.entry)
     following = jnp.concatenate([profile[1:], profile[:1]])
-    apart = terminated | truncated | (time == steps - 1)
+    apart = terminated | truncated | (given.time == steps - 1)
     would = _who_would_follow(people, line, visits, outcome.moved, chance.person)
     result = Step(
         profile=profile,
@@ -174,6 +127,76 @@ def replay(
         before=_found(window, line, histogram),
     )
     return _final(world, state, people, window, chance, line, visits, result), result
+
+
+class _Given(NamedTuple):
+    """What a rollout is made from; what its steps come to depends on their episodes alone."""
+
+    world: World
+    state: State
+    people: Int[Array, "episodes people"]
+    chance: Draws
+    luck: Float[Array, " steps"]
+    policy: Thresholds
+    notion: Notion
+    predict: Chances | None
+    visits: _Visits
+
+    @property
+    def time(self) -> Int[Array, " steps"]:
+        return jnp.arange(self.luck.shape[0])
+
+    def settle(self, line: _Timeline) -> tuple[Array, Outcome]:
+        """Return who is decided about at each step, as they are then, and the decisions."""
+        previous = self.visits.previous
+        start = self.people[line.episode, self.visits.person]
+        linked = (previous >= 0) & (line.episode[previous] == line.episode)
+
+        def decided(profile: Array, odds: Array, *rest: Any) -> Outcome:
+            action = drawn(odds, self.luck)
+            return worlds.decide(self.world, profile, action, self.chance, self.notion, *rest)
+
+        def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            profile, odds, _ = carry
+            moved = decided(profile, odds).moved
+            settled = jnp.where(linked, moved[previous], start)
+            changed = settled != profile
+            odds = renewed(self.world, self.policy, settled, odds, changed)
+            return settled, odds, jnp.any(changed)
+
+        # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
+        begin = (start, self.policy(start), jnp.asarray(True))
+        profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
+        return profile, decided(profile, odds, self.predict, self.policy)
+
+    def spent(self, line: _Timeline, outcome: Outcome) -> tuple[Array, Array]:
+        """Return what was taken so far in each step's episode, without and with the step."""
+        each = worlds.taken(self.world.space, outcome)
+        total = running_sum(each.reshape(each.shape[0], -1)).reshape(each.shape)
+        begin = (total - each)[line.since]
+        first = line.episode[:, None, None] == 0
+        after = total - begin + jnp.where(first, self.state.taken[None], 0)
+        return after - each, after
+
+    def ends(self, line: _Timeline, outcome: Outcome) -> tuple[Array, Array, Array, Array]:
+        """Return which steps end an episode and how, and the resource before and after each."""
+        before, after = (worlds.resource(self.world, taken) for taken in self.spent(line, outcome))
+        terminated = after <= 0
+        age = self.time - line.since + jnp.where(line.episode == 0, self.state.time, 0)
+        truncated = (age + 1 >= self.world.horizon) & ~terminated
+        return terminated, truncated, before, after
+
+    def cut(self, carry: tuple[_Timeline, Array]) -> tuple[_Timeline, Array]:
+        """Begin a new episode after the first end that no step has taken account of yet."""
+        line, _ = carry
+        _, outcome = self.settle(line)
+        terminated, truncated, _, _ = self.ends(line, outcome)
+        over = (terminated | truncated) & (self.time < self.time.shape[0] - 1)
+        over &= line.episode == line.episode[-1]
+        at = jnp.argmax(over)
+        later = jnp.any(over) & (self.time > at)
+        episode = line.episode + later.astype(jnp.int32)
+        return _Timeline(episode, jnp.where(later, at + 1, line.since)), jnp.any(over)
 
 
 def running_sum(values: Int[Array, "steps columns"]) -> Int[Array, "steps columns"]:
