@@ -68,6 +68,14 @@ class Problem:
             shape=(self.cells, self.law.profiles),
         )
 
+    @cached_property
+    def simplex(self) -> csr_array | None:
+        """(segments x cells, variables), the sums that are 1 at most; None where bounds say so."""
+        segments, others, cells = self.shape
+        if others == 1:
+            return None
+        return csr_array(np.kron(np.eye(segments), np.kron(np.ones((1, others)), np.eye(cells))))
+
     def policy(self, variables: Floats) -> Floats:
         """Return the chances of all actions, (segments, actions, profiles)."""
         chances = variables.reshape(self.shape)[:, :, self.cell]
