@@ -47,7 +47,7 @@ def _met(law: Law) -> Floats:
 
 def _classes(values: Floats, weight: Floats, number: int) -> NDArray[np.int64]:
     """Return classes of about equal weight; equal values are in the same one."""
-    distinct, place = np.unique(np.round(values, 12), return_inverse=True)
+    place = np.unique(np.round(values, 12), return_inverse=True)[1]
     share = np.bincount(place, weight)
     middle = np.cumsum(share) - share / 2
     return np.minimum((middle / share.sum() * number).astype(np.int64), number - 1)[place]

@@ -5,11 +5,12 @@ arrays. Everything is NumPy in double precision, so that an optimiser can rely o
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from sellf.envs.world import World
 from sellf.envs.worlds import make_world
@@ -17,6 +18,9 @@ from sellf.errors import InputError
 from sellf.fairness.checks import short
 
 Floats: TypeAlias = NDArray[np.float64]
+
+DENSE = 500
+"""Transitions of at most this many profiles are full matrices: sparse ones are slower."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,20 @@ class Law:
     def profiles(self) -> int:
         """How many different people there can be."""
         return len(self.alpha)
+
+    @cached_property
+    def steps(self) -> "tuple[csr_array | Floats, ...]":
+        """The transition by action, in the form that is multiplied fastest."""
+        if self.profiles > DENSE:
+            return self.transition
+        return tuple(step.toarray() for step in self.transition)
+
+    def mixed(self, chance: Floats) -> "csr_array | Floats":
+        """Return the transition under the chances of each action (actions, profiles)."""
+        if self.profiles > DENSE:
+            mixed = sum(diags_array(c) @ step for c, step in zip(chance, self.steps, strict=True))
+            return csr_array(mixed)
+        return np.einsum("ax,axy->xy", chance, np.stack(self.steps))  # pyright: ignore
 
 
 def law_of(world: "str | World | Law") -> Law:

@@ -143,12 +143,9 @@ def population(law: Law, policy: Floats, times: NDArray[np.int64]) -> Floats:
 def _visits(law: Law, chance: Floats, people: Floats, number: int) -> Floats:
     """Return people as they are after 0, 1, 2, ... visits."""
     each = np.empty((number, law.profiles))
-    each[0] = people
+    each[0], onward = people, law.mixed(chance).T
     for k in range(1, number):
-        each[k] = sum(
-            step.T @ (share * each[k - 1])
-            for step, share in zip(law.transition, chance, strict=True)
-        )
+        each[k] = onward @ each[k - 1]
     return each
 
 
@@ -214,7 +211,7 @@ def slopes(
             now[:, own] += at[:, k] * value
             now[:, -1] += part.decisions[k] * worth
             if k + 1 < len(each):
-                for a, step in enumerate(law.transition):
+                for a, step in enumerate(law.steps):
                     follows = step @ after
                     result[s, a] += each[k][:, None] * follows
                     now += chance[a][:, None] * follows

@@ -1,13 +1,14 @@
 """The optimiser: sequential linear programs find who is certain, SLSQP settles the rest.
 
-Reward and rates are smooth in a policy's chances, and at the best policy nearly all chances are 0 or
-1: about as many are between as constraints bind. So linear programs within a trust region (a
-Lagrangian's corner) come close in a few steps, however many chances there are, and SciPy's SLSQP,
-which would take long for hundreds of them, has only the few that are left to settle. A constraint
-that cannot be kept costs a price for each unit instead, so that a start may be anywhere.
+Reward and rates are smooth in a policy's chances, and at the best policy nearly all chances are 0
+or 1: about as many are between as constraints bind. So linear programs within a trust region come
+close in a few steps, however many chances there are, and SciPy's SLSQP, which takes minutes for
+hundreds of them, is given the few that are left. What is above omega has a price instead of being
+forbidden, so that a search may begin anywhere.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.sparse import csr_array, hstack
 
 from sellf import interrupts
 from sellf.planning.law import Floats
+from sellf.planning.mean_field import Course
 from sellf.planning.problem import LEAST, Problem
 
 TOLERATED = 1e-6
@@ -53,13 +55,14 @@ class Goal(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """A policy's value and what it breaks; with slopes."""
+    """A policy's value and what it breaks."""
 
     value: float
     above: Floats
     """Of each difference between groups, what it is above omega."""
     below: Floats
     """Of each share that must not vanish, what it is below the least."""
+    course: Course
 
     @property
     def broken(self) -> float:
@@ -70,6 +73,14 @@ class _Point(NamedTuple):
         """Return the value with a price on what is broken."""
         worst = [rows.max(initial=0.0) for rows in (self.above, self.below)]
         return self.value + goal.price * worst[0] + PRICES[-1] * worst[1]
+
+
+class _Slopes(NamedTuple):
+    """The derivatives of a point's parts by the variables, which are the last axis."""
+
+    value: Floats
+    above: Floats
+    below: Floats
 
 
 def best(problem: Problem, omega: float, starts: Iterable[Floats]) -> Found:
@@ -100,7 +111,10 @@ def measured(problem: Problem, variables: Floats) -> Found:
     chances = np.clip(variables, 0.0, 1.0).reshape(problem.shape)
     chances = (chances / np.maximum(chances.sum(axis=1, keepdims=True), 1.0)).ravel()
     found = problem.course(chances)
-    return Found(chances, found.reward, float(problem.gaps(found.rates).max()))
+    gap = float(problem.gaps(found.rates).max())
+    # Without the people whom it speaks of, a notion is not kept to.
+    vanished = problem.shares(found.rates).min(initial=1.0) < LEAST - TOLERATED
+    return Found(chances, found.reward, np.inf if vanished or np.isnan(gap) else gap)
 
 
 def _within(problem: Problem, goal: Goal, start: Floats) -> Found:
@@ -115,6 +129,9 @@ def _within(problem: Problem, goal: Goal, start: Floats) -> Found:
 def _search(problem: Problem, goal: Goal, start: Floats) -> Found:
     """Alternate linear programs and SLSQP until neither gains anything."""
     at, value = start, np.inf
+    if len(problem.rates) > len(problem.definition.rates):
+        # At a policy that accepts nobody, rates among the accepted are not defined.
+        at = 0.98 * start + 0.02 / len(problem.law.actions)
     for turn in range(MOST_ROUNDS):
         at = _linear_programs(problem, goal, at, radius=0.05 if turn else 0.5)
         at = _settled(problem, goal, at) if goal.scale else at
@@ -130,22 +147,20 @@ def _point(problem: Problem, goal: Goal, variables: Floats) -> _Point:
     found = problem.course(variables)
     value = -found.reward / goal.scale if goal.scale else 0.0
     above = problem.differences(found.rates) - goal.omega
-    return _Point(value, above, LEAST - problem.shares(found.rates))
+    return _Point(value, above, LEAST - problem.shares(found.rates), found)
 
 
-def _slopes(problem: Problem, goal: Goal, variables: Floats) -> _Point:
-    """Return the derivatives of a point's parts; of each part in rows."""
-    found = problem.course(variables)
-    reward, rates = problem.slopes(variables, found)
-    rates = rates.reshape(*found.rates.shape, -1)
+def _slopes(problem: Problem, goal: Goal, variables: Floats, point: _Point) -> _Slopes:
+    reward, rates = problem.slopes(variables, point.course)
+    rates = rates.reshape(*point.course.rates.shape, -1)
     value = -reward / goal.scale if goal.scale else 0 * reward
-    return _Point(value, problem.differences(rates), -problem.shares(rates))  # pyright: ignore
+    return _Slopes(value, problem.differences(rates), -problem.shares(rates))
 
 
 def _linear_programs(problem: Problem, goal: Goal, start: Floats, radius: float) -> Floats:
     """Follow the best steps of the linearised problem, each as long as it could be trusted."""
     at, now = start, _point(problem, goal, start)
-    slopes = _slopes(problem, goal, at)
+    slopes = _slopes(problem, goal, at, now)
     # Where only the disparity counts SLSQP does not follow: nothing is left to it.
     steps, narrowest = (MOST_STEPS, NARROWEST) if goal.scale else (5 * MOST_STEPS, FREE)
     for _ in range(steps):
@@ -157,7 +172,7 @@ def _linear_programs(problem: Problem, goal: Goal, start: Floats, radius: float)
         kept = (now.merit(goal) - there.merit(goal)) / promised
         if kept > 0.05:
             at, now = new, there
-            slopes = _slopes(problem, goal, at)
+            slopes = _slopes(problem, goal, at, now)
         radius = min(1.0, 2 * radius) if kept > 0.7 else radius if kept > 0.3 else radius / 4
         if radius < narrowest:
             break
@@ -165,7 +180,7 @@ def _linear_programs(problem: Problem, goal: Goal, start: Floats, radius: float)
 
 
 def _step(
-    problem: Problem, goal: Goal, at: Floats, now: _Point, slopes: _Point, radius: float
+    problem: Problem, goal: Goal, at: Floats, now: _Point, slopes: _Slopes, radius: float
 ) -> tuple[Floats, float]:
     """Return the best step of at most a radius, and what it promises to gain.
 
@@ -186,7 +201,7 @@ def _step(
         limits.append(1 - sums @ at)
     low, high = np.maximum(-radius, -at), np.minimum(radius, 1 - at)
     result = linprog(
-        np.concatenate([slopes.value, [goal.price, PRICES[-1]]]),  # pyright: ignore
+        np.concatenate([slopes.value, [goal.price, PRICES[-1]]]),
         A_ub=np.concatenate(rows),
         b_ub=np.concatenate(limits),
         bounds=[*zip(low, high, strict=True), (0, None), (0, None)],
@@ -202,40 +217,42 @@ def _settled(problem: Problem, goal: Goal, start: Floats) -> Floats:
     free = np.flatnonzero((start > FREE) & (start < 1 - FREE) | (start.size <= FEW))
     if not free.size:
         return start
-    last: dict[bytes, tuple[_Point, _Point]] = {}
+    sums = np.zeros((0, start.size)) if problem.simplex is None else problem.simplex.toarray()
 
     def full(some: Floats) -> Floats:
         every = start.copy()
         every[free] = some
         return every
 
-    def known(some: Floats) -> tuple[_Point, _Point]:
-        key = some.tobytes()
-        if key not in last:
-            last.clear()
-            every = full(some)
-            last[key] = _point(problem, goal, every), _slopes(problem, goal, every)
-        return last[key]
+    # SLSQP asks for value, constraints and their slopes one by one.
+    @lru_cache(maxsize=2)
+    def point(some: bytes) -> _Point:
+        return _point(problem, goal, full(np.frombuffer(some)))
+
+    @lru_cache(maxsize=1)
+    def slopes(some: bytes) -> _Slopes:
+        return _slopes(problem, goal, full(np.frombuffer(some)), point(some))
 
     def kept(some: Floats) -> Floats:
-        point = known(some)[0]
-        sums = problem.simplex
-        others = [1 - sums @ full(some)] if sums is not None else []
-        return np.concatenate([-point.above, -point.below, *others])
+        there = point(some.tobytes())
+        return np.concatenate([-there.above, -there.below, 1 - sums @ full(some)])
 
     def kept_slopes(some: Floats) -> Floats:
-        slopes = known(some)[1]
-        sums = problem.simplex
-        others = [-sums.toarray()] if sums is not None else []
-        return np.concatenate([-slopes.above, -slopes.below, *others])[:, free]
+        there = slopes(some.tobytes())
+        return -np.concatenate([there.above, there.below, sums])[:, free]
 
-    finite = np.isfinite(goal.omega) or problem.simplex is not None or len(problem.rates) > 1
+    # An infinite omega is kept whatever happens; SLSQP would not know what to do with it.
+    bounded = (
+        np.isfinite(goal.omega)
+        or len(sums)
+        or len(problem.shares(point(start[free].tobytes()).course.rates))
+    )
     result = minimize(
-        lambda z: known(z)[0].value,
+        lambda z: point(z.tobytes()).value,
         start[free],
-        jac=lambda z: known(z)[1].value[free],  # pyright: ignore
+        jac=lambda z: slopes(z.tobytes()).value[free],
         bounds=[(0.0, 1.0)] * free.size,
-        constraints=[{"type": "ineq", "fun": kept, "jac": kept_slopes}] if finite else [],
+        constraints=[{"type": "ineq", "fun": kept, "jac": kept_slopes}] if bounded else [],
         method="SLSQP",
         options={"maxiter": 200, "ftol": PRECISION / 10},
     )

@@ -202,5 +202,3 @@ def _variables(problem: Problem, policy: Floats) -> Floats:
     chances = policy[:, 1:, first]
     place = np.arange(segments) * len(chances) // segments
     return np.clip(chances[place], 0.0, 1.0).reshape(segments * others * number_of_cells)
-
-
