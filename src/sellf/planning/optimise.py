@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog, minimize
-from scipy.sparse import csr_array, hstack
 
 from sellf import interrupts
 from sellf.planning.law import Floats
@@ -197,7 +196,7 @@ def _step(
         limits.append(-excess[near])
     sums = problem.simplex
     if sums is not None:
-        rows.append(hstack([sums, csr_array((sums.shape[0], 2))]).toarray())
+        rows.append(np.pad(sums.toarray(), ((0, 0), (0, 2))))
         limits.append(1 - sums @ at)
     low, high = np.maximum(-radius, -at), np.minimum(radius, 1 - at)
     result = linprog(
