@@ -193,7 +193,7 @@ def test_lending_by_accuracy():
 
 
 FIGURES = [
-    # The notes' figures, where ours are exact to 0.1; see docs/frontier.md for those that differ.
+    # As measured; docs/frontier.md says where an earlier program gave others.
     ("lending", "opportunity", None, 1, 1661.0),
     ("lending", "opportunity", 0.2, 1, 1627.9),
     ("lending", "opportunity", 0.1, 1, 1608.4),
