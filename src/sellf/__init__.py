@@ -37,6 +37,9 @@ if _TYPE_CHECKING:
     from sellf.envs.custom import world_from_frame
     from sellf.envs.world import World
     from sellf.envs.worlds import make_world
+    from sellf.planning.frontier import Frontier, frontier
+    from sellf.planning.plan import plan
+    from sellf.planning.result import Plan
     from sellf.training.agent import Agent, load
     from sellf.training.evaluation import Evaluation, evaluate
     from sellf.training.loop import resume, train
@@ -45,6 +48,10 @@ _LAZY = {
     "Agent": "sellf.training.agent",
     "Evaluation": "sellf.training.evaluation",
     "evaluate": "sellf.training.evaluation",
+    "Frontier": "sellf.planning.frontier",
+    "frontier": "sellf.planning.frontier",
+    "Plan": "sellf.planning.result",
+    "plan": "sellf.planning.plan",
     "load": "sellf.training.agent",
     "resume": "sellf.training.loop",
     "train": "sellf.training.loop",
@@ -84,7 +91,9 @@ __all__ = [
     "Decomposition",
     "Disparity",
     "Evaluation",
+    "Frontier",
     "Limits",
+    "Plan",
     "UndefinedUtilityWarning",
     "World",
     "accepted_by_any",
@@ -99,9 +108,11 @@ __all__ = [
     "effective_sample_size",
     "errors",
     "evaluate",
+    "frontier",
     "importance_weights",
     "load",
     "make_world",
+    "plan",
     "renyi",
     "renyi_population",
     "report",

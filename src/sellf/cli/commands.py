@@ -203,6 +203,34 @@ def evaluate(
     command.evaluate(run, deployments, seed, json, plot)
 
 
+def frontier(
+    world: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")] = None,
+    notion: str = "opportunity",
+    omega: Annotated[tuple[float, ...], tyro.conf.arg(metavar="OMEGA", help_behavior_hint="")] = (),
+    segments: Count = 1,
+    starts: Count = 6,
+    seed: Count = 0,
+    json: Flag = False,
+    plot: File = None,
+) -> None:
+    """Show the most that any policy can earn in a world, by the disparity that is tolerated.
+
+    Args:
+        world: lending, recidivism, school or school-continuous.
+        notion: qualification, accuracy, opportunity, demographic, predictive-parity,
+            false-positive-rate or equalized-odds.
+        omega: the disparities that are tolerated, e.g. --omega 0.02 0.05 0.1 (default: some).
+        segments: parts of the time, each with a policy of its own.
+        starts: from how many random policies to search for each omega.
+        seed: of those.
+        json: print one JSON object instead of a table.
+        plot: draw the frontier into this file (.png, .svg or .pdf).
+    """
+    from sellf.cli.frontier import run
+
+    run(world, notion, omega, segments, starts, seed, json, plot)
+
+
 def study(
     action: Annotated[str, tyro.conf.Positional],
     name: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = None,
@@ -289,6 +317,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "doctor": doctor,
     "evaluate": evaluate,
+    "frontier": frontier,
     "report": report,
     "study": study,
     "train": train,
@@ -296,7 +325,12 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-SLOW = {"evaluate": "sellf.cli.train", "train": "sellf.cli.train", "worlds": "sellf.cli.worlds"}
+SLOW = {
+    "evaluate": "sellf.cli.train",
+    "frontier": "sellf.cli.frontier",
+    "train": "sellf.cli.train",
+    "worlds": "sellf.cli.worlds",
+}
 """Commands that bring in JAX, and by what."""
 
 

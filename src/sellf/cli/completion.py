@@ -31,6 +31,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "audit --model": ("boosting", "logistic"),
     "audit --by": ("day", "week", "month", "quarter", "year"),
     "completion shell": SHELLS,
+    "frontier world": WORLDS,
+    "frontier --notion": NOTIONS,
     "study action": ("list", "run", "status", "table", "figures", "merge"),
     "study --engine": ("local", "ray"),
     "train world": WORLDS,
