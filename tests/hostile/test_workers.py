@@ -98,7 +98,7 @@ def test_the_next_command_sweeps_what_killed_ones_left_in_a_store(tmp_path):
     left[0].mkdir()
     for path in left[1:4]:
         path.write_text("half")
-    sign = {"study": "a", "quick": False, "running": [], "workers": 1, "time": 0.0}
+    sign = {"studies": ["a"], "quick": False, "running": [], "workers": 1, "time": 0.0}
     left[4].write_text(json.dumps(sign | {"host": socket.gethostname(), "pid": gone.pid}))
     left[5].write_text("[]")
     mine = kept / "active" / "mine.json"
