@@ -62,17 +62,27 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
             f"{option} {path} is not a regular file but a device, a pipe or a socket: give the "
             "name of a file."
         )
-    target = path.resolve()
+    target = _where(path)
     refused = target if target.exists() else target.parent
     if not os.access(refused, os.W_OK) or not os.access(target.parent, os.W_OK):
         raise InputError(f"cannot write {option} {path}: {os.strerror(errno.EACCES)}.")
     leftovers.sweep(target.parent)
 
 
+def _where(path: Path) -> Path:
+    """Return where links lead."""
+    try:
+        return path.resolve()
+    except (RuntimeError, OSError):  # the one or the other, by the version of Python
+        raise InputError(
+            f"{path} is a link that leads back to itself: give another name."
+        ) from None
+
+
 def _same_place(path: Path, other: Path) -> bool:
     """Return whether a path is that file, by whatever name, or within that folder."""
     if other.is_dir():
-        return path.resolve().is_relative_to(other.resolve())
+        return _where(path).is_relative_to(_where(other))
     return path.exists() and other.exists() and path.samefile(other)
 
 
@@ -86,7 +96,7 @@ def write(path: Path, content: bytes) -> None:
             with path.open("wb") as stream:
                 stream.write(content)
             return
-        path = path.resolve() if path.is_symlink() else path
+        path = _where(path) if path.is_symlink() else path
         if path.exists() and not path.is_file():
             raise InputError(f"cannot write {path}: it is not a regular file.")
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
@@ -119,6 +129,15 @@ def _streamed(path: Path) -> bool:
     A named pipe without a reader would be waited for, and a device may be anything.
     """
     return _STREAMS.fullmatch(str(path.absolute())) is not None
+
+
+def check_run(folder: Path) -> None:
+    """Refuse a run whose files are links, which may lead anywhere, or no regular files."""
+    for path in (folder / name for name in RUN):
+        if path.is_symlink():
+            raise InputError(f"{path} is a link: a run holds its files itself. Put a copy there.")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is not a regular file, and is not read.")
 
 
 def write_folder(path: Path, contents: dict[str, bytes]) -> Path:

@@ -25,6 +25,13 @@ def plain(value: Any, keep: str = _HARMLESS) -> str:
     return "".join(c if c in keep or not _commands(c) else _written(c) for c in text)
 
 
+def plain_json(text: str) -> str:
+    """Return JSON of the same values in which nothing commands a terminal."""
+    return "".join(
+        c if c == "\n" or c.isascii() or not _commands(c) else f"\\u{ord(c):04x}" for c in text
+    )
+
+
 def _commands(character: str) -> bool:
     return unicodedata.category(character) in _HIDDEN or character in _TURNS
 

@@ -89,7 +89,7 @@ def test_worlds_times_notions_and_a_grid_s_product():
         ("seeds = 3", "seeds = []", 4, "give how many, or a list"),
         ("seeds = 3", "seeds = [1000000]", 4, "999999"),
         ("seeds = 3", "seeds = 2000000", 4, "seeds is 2000000: give how many"),
-        ("steps = 512", "steps = 0", 5, "1 or more"),
+        ("steps = 512", "steps = 0", 5, "from 1 to"),
         ("steps = 512", 'steps = 512\ndraw = ["deploiment"]', 6, "'deployment'"),
         (
             "[algorithms.ppo]",

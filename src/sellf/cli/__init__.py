@@ -71,6 +71,12 @@ def _run(arguments: Sequence[str]) -> int:
     except OSError as error:
         print(f"sellf: {plain(_of_the_machine(error))}", file=sys.stderr)
         return 2
+    except UnicodeEncodeError:
+        print(
+            "sellf: a name holds bytes that are no text: rename the file or folder.",
+            file=sys.stderr,
+        )
+        return 2
     except MemoryError:
         print("sellf: there is not enough memory for this: ask for less at once.", file=sys.stderr)
         return 2

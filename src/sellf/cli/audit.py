@@ -9,6 +9,7 @@ from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 from sellf.logs.files import named_files
+from sellf.text import plain_json
 
 
 def run(
@@ -50,7 +51,7 @@ def run(
     if html is not None:
         files.write(html, report.audit(result).encode())
     if json:
-        print(result.to_json())
+        print(plain_json(result.to_json()))
     elif isinstance(result, Audits):
         parts = [str(result), *map(str, result.by_notion.values())]
         print(("\n\n" + "-" * 78 + "\n").join(parts))

@@ -26,7 +26,10 @@ def array(name: str, values: Any) -> Values:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values
     if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
-        made = np.asarray(values.to_numpy())
+        try:
+            made = np.asarray(values.to_numpy())
+        except ValueError as error:  # of Arrow: what no Python value can hold
+            raise InputError(f"column {name!r} cannot be read: {error}.") from None
         if made.ndim == 1:
             return made
     if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__iter__"):

@@ -24,6 +24,8 @@ USUAL_DATES = "give dates of the years 1 to 9999, for example 2026-03-31."
 MOST_LETTERS = 200
 """Letters of a value that a sentence repeats."""
 TRUTHS = {"true": 1, "false": 0}
+EXACT = 2**53
+"""Floats hold whole numbers up to here; beyond, different ones become the same."""
 
 
 def short(value: Any) -> str:
@@ -97,11 +99,21 @@ def _name(value: Any) -> Any:
         value = value.item()
     if isinstance(value, str):
         word = value.strip()
+        if "\x00" in word:
+            raise InputError(
+                "a name holds zero bytes, as files do that were damaged while they were written: "
+                "restore the file, or leave that row out."
+            )
         whole = WHOLE.fullmatch(word)
         return whole[1] if whole else word
     if isinstance(value, Decimal):
-        value = float(value)
+        return int(value) if value.is_finite() and value == value.to_integral() else float(value)
     if isinstance(value, float) and value.is_integer():
+        if abs(value) >= EXACT:
+            raise InputError(
+                f"a name is {value:g}, too large a number for its last digits to be kept: write "
+                "such names as words, for example with a letter before them."
+            )
         return int(value)
     if isinstance(value, datetime) and value == datetime(value.year, value.month, value.day):
         return value.date()

@@ -13,6 +13,7 @@ from typing import Any
 
 from sellf._version import __version__
 from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, distinct, shortened, shown
+from sellf.text import plain
 
 MOST_ROWS = 40
 """Rows in one picture; all of them are in the table behind it."""
@@ -121,10 +122,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to type."""
+    """Something to type; what would command a terminal is written out."""
 
     text: str
     kind = "code"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", plain(self.text))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ from typing import Any
 
 from sellf.errors import InputError
 
+LARGEST = 10**12
+"""Of whole numbers: what is larger never ends."""
+
 
 @dataclass(frozen=True)
 class Lines:
@@ -39,8 +42,10 @@ def whole(key: str, content: Mapping[str, Any], default: int, lines: Lines) -> i
     """Return a whole number of a study."""
     value = content.get(key, default)
     with lines.at(key):
-        if type(value) is not int or value < 1:
-            raise InputError(f"{key} is {value!r}: give a whole number, 1 or more.")
+        if type(value) is not int or not 1 <= value <= LARGEST:
+            raise InputError(
+                f"{key} is {str(value)[:80]}: give a whole number from 1 to {LARGEST:,}."
+            )
     return value
 
 

@@ -234,6 +234,8 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
     damaged = []
     for name in sorted(there - here):
         try:
+            if source.path(name).is_symlink():
+                raise DamagedError(f"{source.path(name)} is a link, and is not followed.")
             contents = source.contents(name)
             _record(name, contents)
         except DamagedError as error:

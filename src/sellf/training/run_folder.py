@@ -72,7 +72,8 @@ class Run:
         self.rows += len(self.pending)
         self.total.update(b"".join(self.pending))
         self.pending.clear()
-        files.write(self.checkpoint, _to_bytes(state, metrics.note(self.rows, self.total)))
+        note = metrics.note(self.rows, self.total)
+        files.write(self.checkpoint, _to_bytes(state, metrics=note, run=self.spec.digest))
 
     def alone(self) -> AbstractContextManager[None]:
         """Keep other processes out while this one trains."""
@@ -90,6 +91,8 @@ class Run:
             files.write(self.folder / "metrics.jsonl", b"")
             return state, []
         state = _from_arrays(state, files.read_tensors(path), path)
+        if files.notes(path).get("run") != self.spec.digest:
+            raise InputError(f"{path} is of another run than config.json describes. {files.AGAIN}")
         done = int(state.iteration)
         written = self.folder / "metrics.jsonl"
         rows = metrics.read(written, self.spec.iterations)[:done]
@@ -163,10 +166,10 @@ def _git_revision() -> str | None:
     return done.stdout.strip()
 
 
-def _to_bytes(state: Any, note: str) -> bytes:
+def _to_bytes(state: Any, **notes: str) -> bytes:
     leaves = jax.tree.leaves(state)
     arrays = {f"{i:04d}": _raw(leaf) for i, leaf in enumerate(leaves)}
-    return files.tensors_to_bytes(arrays, metrics=note)
+    return files.tensors_to_bytes(arrays, **notes)
 
 
 def _raw(leaf: jax.Array) -> np.ndarray:

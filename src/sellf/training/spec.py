@@ -207,6 +207,7 @@ def from_json(content: Mapping[str, Any]) -> RunSpec:
 
 def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
     """Return the run whose folder this is, with its world; `config` is its configuration."""
+    files.check_run(folder)
     try:
         define(config["notion"])
     except InputError as error:
