@@ -1,5 +1,6 @@
 """What is told when something goes wrong is what went wrong."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -154,3 +155,17 @@ def test_sigterm_ends_a_command(tmp_path):
         process.stderr.readline()
         process.terminate()
         assert process.wait(30) == -signal.SIGTERM  # 143 to a shell
+
+
+def test_ctrl_c_that_a_library_swallowed_stops_a_report_before_it_is_written(
+    tmp_path, monkeypatch, capsys
+):
+    def of_paths(*_, **__):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return "a report"
+
+    monkeypatch.setattr("sellf.report.of_paths", of_paths)
+    assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "report.html")]) == 130
+    assert "stopped" in capsys.readouterr().err
+    assert not (tmp_path / "report.html").exists()

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from sellf import files, report
+from sellf import files, interrupts, report
 from sellf.errors import InputError
 
 
@@ -17,6 +17,7 @@ def write(paths: list[Path], out: Path, *, quick: bool = False, store: Path | No
         )
     files.check_output(out, report.inputs(paths, store))
     text = report.of_paths(paths, out, _to_stderr, quick=quick, store=store)
+    interrupts.check()  # Ctrl-C may have come while a library was imported, which swallows it
     files.write(out, text.encode())
     print(f"The report is in {out}: open it in a browser.", file=sys.stderr)
 
