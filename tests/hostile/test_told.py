@@ -1,6 +1,5 @@
 """What is told when something goes wrong is what went wrong."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -161,7 +160,7 @@ def test_ctrl_c_that_a_library_swallowed_stops_a_report_before_it_is_written(
     tmp_path, monkeypatch, capsys
 ):
     def of_paths(*_, **__):
-        with contextlib.suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         return "a report"
 
