@@ -77,7 +77,7 @@ def test_numbers_and_the_words_for_them_are_one_group(limit, tmp_path):
     ],
 )
 def test_what_values_of_a_column_read_as(raw, expected):
-    assert read_as(raw) == expected
+    assert read_as(raw, "race", "group") == expected
 
 
 def test_names_that_differ_in_case_or_inner_blanks_are_warned_of(limit, tmp_path):

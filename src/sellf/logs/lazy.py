@@ -176,7 +176,7 @@ class LazyLog:
                 kinds = list(dict.fromkeys(values))
             except TypeError:  # lists, and what has parts
                 raise InputError(no_names("group", column)) from None
-            read.append(dict(zip(kinds, read_as(kinds), strict=True)))
+            read.append(dict(zip(kinds, read_as(kinds, column, "group"), strict=True)))
         names = [tuple(own[v] for own, v in zip(read, row, strict=True)) for row in raw]
         several = len(self.columns.group) > 1
         return [None if None in name else name if several else name[0] for name in names]

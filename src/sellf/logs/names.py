@@ -77,13 +77,16 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
     return [key[1] if type(key) is tuple else key for key in places], codes
 
 
-def read_as(raw: Sequence[Any]) -> list[Any]:
+def read_as(raw: Sequence[Any], name: str, option: str) -> list[Any]:
     """Return the name that each of a column's different values reads as; None for missing ones.
 
     Words lose the blanks around them, and whole numbers are written without a point. Where words
     stand beside numbers, truth values or dates, all are words, so that 1, 1.0 and "1" are one name.
     """
-    names = [None if missing(value) else _name(value) for value in raw]
+    try:
+        names = [None if missing(value) else _name(value) for value in raw]
+    except InputError as error:
+        raise InputError(f"{option} {name!r}: {error}") from None
     kinds = {_kind(name) for name in names if name is not None}
     if len(kinds) < 2:
         return names
@@ -137,7 +140,7 @@ def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
         row = int(np.flatnonzero(gone)[0])
         raise InputError(missing_names(option, name, int(gone.sum()), row))
     raw, codes = numbered(values, name, option)
-    own = read_as(raw)
+    own = read_as(raw, name, option)
     names = sorted_names(dict.fromkeys(own))
     place = {item: i for i, item in enumerate(names)}
     return names, np.array([place[item] for item in own], dtype=np.intp)[codes]
