@@ -116,11 +116,17 @@ def test_what_has_nothing_to_read_yet_is_refused(capsys):
 
 def test_ctrl_c_within_a_callback_is_not_reported_as_an_error(capsys):
     import gc
+    import warnings
 
     from sellf import interrupts
 
     def callback(phase, info):
         raise KeyboardInterrupt
+
+    with warnings.catch_warnings():
+        # What other tests left behind is not this one's.
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
     with interrupts.listening():
         gc.callbacks.append(callback)
