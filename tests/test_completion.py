@@ -60,7 +60,7 @@ def test_every_setting_of_an_algorithm_is_a_flag_with_its_documentation(jax, cap
     import dataclasses
 
     from sellf.algorithms.catalogue import ALGORITHMS
-    from sellf.cli.settings import documented
+    from sellf.cli.documented import documented
 
     monkeypatch.setenv("COLUMNS", "300")
     for name in ("focops", "sellf-direct"):

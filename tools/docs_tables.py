@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from pages import DOCS, pages
-from sellf.cli.settings import own_docs
+from sellf.cli.documented import own_docs
 
 REGION = re.compile(r"(<!-- table: (\w+) (\S+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 

@@ -101,6 +101,9 @@ def typed(line: str) -> dict[str, Any]:
         @functools.wraps(function)
         def note(**arguments: Any) -> None:
             calls.update(arguments, command=command)
+            for value in arguments.values():  # flags that are the fields of a dataclass
+                if dataclasses.is_dataclass(value):
+                    calls.update(vars(value))
 
         return note
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 from sellf.logs.files import named_files
@@ -14,23 +15,23 @@ from sellf.text import plain_json
 
 def run(
     log: str | None,
-    options: dict[str, Any],
-    *,
-    example: bool,
-    json: bool,
-    html: Path | None,
-    save: Path | None = None,
+    columns: ColumnFlags,
+    reading: ReadingFlags,
+    judge: JudgeFlags,
+    output: OutputFlags,
 ) -> None:
     """Audit a log and print what was found.
 
     Args:
         log: the file.
-        options: of the audit.
-        example: audit the simulated log instead.
-        json: print JSON.
-        html: a file for a page of it.
-        save: a file for the simulated log itself.
+        columns: which column holds what.
+        reading: how the log is read.
+        judge: what is asked.
+        output: what is written.
     """
+    options = {**vars(columns), **vars(reading), **vars(judge)}
+    options |= {"group": list(columns.group), "features": options.pop("feature")}
+    html, save, example = output.html, output.save, output.example
     for option, path in (("--html", html), ("--save", save)):
         if path is not None:
             files.check_output(path, option=option)
@@ -50,7 +51,7 @@ def run(
     result = _example(notion, options) if example else _audit(log, notion, options)
     if html is not None:
         files.write(html, report.audit(result).encode())
-    if json:
+    if output.json:
         print(plain_json(result.to_json()))
     elif isinstance(result, Audits):
         parts = [str(result), *map(str, result.by_notion.values())]

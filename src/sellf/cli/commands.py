@@ -8,18 +8,8 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
-
-Count = Annotated[int, tyro.conf.arg(metavar="N")]
-# Of what need not be given the help says itself what happens then, where it matters.
-Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
-Column = Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")]
-Folder = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
-File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
-Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
-Columns = Annotated[
-    tyro.conf.UseAppendAction[tuple[str, ...]],
-    tyro.conf.arg(metavar="COLUMN", help_behavior_hint="(repeatable)"),
-]
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.cli.kinds import Count, File, Flag, Folder, Text
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
 
@@ -50,76 +40,23 @@ def demo(
 
 def audit(
     log: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
-    group: Columns = (),
-    decision: Column = None,
-    outcome: Column = None,
-    propensity: Column = None,
-    score: Column = None,
-    feature: Columns = (),
-    notion: str = "opportunity",
-    omega: float = 0.05,
-    delta: float = 0.05,
-    overlap: Annotated[float | None, tyro.conf.arg(metavar="P", help_behavior_hint="")] = None,
-    model: str = "boosting",
-    time: Column = None,
-    by: Text = None,
-    anytime: Flag = False,
-    accepted_value: Text = None,
-    positive_value: Text = None,
-    score_is_risk: Flag = False,
-    trust_rejected_outcomes: Flag = False,
-    person: Column = None,
-    decided_on: Column = None,
-    matures_after: Annotated[Text, tyro.conf.arg(metavar="365d")] = None,
-    as_of: Annotated[Text, tyro.conf.arg(metavar="DATE")] = None,
-    seed: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None,
-    drop_missing: Flag = False,
-    example: Flag = False,
-    json: Flag = False,
-    html: File = None,
-    save: File = None,
+    columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
+    reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
+    judge: Annotated[JudgeFlags, tyro.conf.OmitArgPrefixes] = JudgeFlags(),  # noqa: B008
+    output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = OutputFlags(),  # noqa: B008
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
 
     Args:
         log: a CSV or Parquet file; several as 'logs/*.parquet'.
-        group: the column that names each person's group; again for a second column.
-        decision: the column of decisions, 1 for accepted and 0 for rejected.
-        outcome: the column of outcomes, 1 for good and 0 for bad, empty for the rejected.
-        propensity: the column with the chance that each decision was to accept.
-        score: the column with predictions, the chance of a good outcome, fitted on other people.
-        feature: a column to estimate propensities from where they are not known; again for more.
-        notion: qualification, accuracy, opportunity, demographic, predictive-parity,
-            false-positive-rate, equalized-odds, or all.
-        omega: the disparity that is tolerated.
-        delta: the chance with which the interval may miss.
-        overlap: below this propensity the accepted tell nothing of the rejected.
-        model: boosting or logistic, for propensities that are not known.
-        time: the column that dates each decision.
-        by: day, week, month, quarter or year, to audit each on its own as well.
-        anytime: intervals that hold however often one looks while the log grows.
-        accepted_value: the decision that means accepted, if that is not 1.
-        positive_value: the outcome that is good, if that is not 1.
-        score_is_risk: the score is the chance of a bad outcome.
-        trust_rejected_outcomes: use the outcomes that the log holds for the rejected.
-        person: the column that names the person behind each row, for people with several rows.
-        decided_on: the column with the date of each decision.
-        matures_after: how long an outcome takes to be known, in d, w, mo or y; later decisions do
-            not count, except for demographic.
-        as_of: the day on which outcomes were looked up (default: that of the last decision).
-        seed: of the random order in which rows are used; the one in a report repeats its audit.
-        drop_missing: no longer available; says what to type instead.
-        example: audit a simulated lending log whose truth is known.
-        json: print every figure as JSON.
-        html: write a report to send into this file: one page that works offline.
-        save: (example) keep its log in this CSV file, to try things with.
+        columns: which column holds what.
+        reading: how the log is read.
+        judge: what is asked.
+        output: what is written.
     """
-    options = dict(locals())
-    options |= {"group": list(group), "features": options.pop("feature")}
     from sellf.cli.audit import run
 
-    shown = {name: options.pop(name) for name in ("example", "json", "html", "save")}
-    run(options.pop("log"), options, **shown)
+    run(log, columns, reading, judge, output)
 
 
 def worlds(

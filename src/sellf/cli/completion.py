@@ -8,13 +8,14 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import tyro
 
+from sellf.cli.documented import documented
 from sellf.fairness.checks import one_of
 from sellf.fairness.notions import NOTIONS, define
 
@@ -79,7 +80,14 @@ def _command(name: str, function: Callable[..., Any]) -> Command:
     found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
     helps = {key: " ".join(sentence.split()) for key, sentence in found}
     options, positionals = [], []
-    for key, kind in get_type_hints(function, include_extras=True).items():
+    hints = dict(get_type_hints(function, include_extras=True))
+    for key, kind in list(hints.items()):
+        # Flags that are the fields of a dataclass: each with its own sentence.
+        owner = getattr(kind, "__origin__", kind)
+        if is_dataclass(owner) and isinstance(owner, type):
+            hints |= get_type_hints(hints.pop(key).__origin__, include_extras=True)
+            helps |= documented(owner)
+    for key, kind in hints.items():
         if key not in helps:  # what it returns, and settings that depend on the algorithm
             continue
         marks: tuple[Any, ...] = getattr(kind, "__metadata__", ())

@@ -1,9 +1,6 @@
 """An algorithm's settings as flags: each field of its configuration, its docstring the help."""
 
-import ast
-import dataclasses
 import inspect
-import textwrap
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -12,27 +9,8 @@ import tyro
 
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import PPO
+from sellf.cli.documented import documented
 from sellf.errors import InputError
-
-
-def documented(config: type[PPO]) -> dict[str, str]:
-    """Return the docstring of each setting, in order, as one line."""
-    texts: dict[str, str] = {}
-    for owner in reversed(config.__mro__):
-        if dataclasses.is_dataclass(owner):
-            texts |= own_docs(owner)
-    return {field.name: texts[field.name] for field in dataclasses.fields(config)}
-
-
-def own_docs(owner: type) -> dict[str, str]:
-    """Return the docstrings of the fields that a class declares itself."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
-    assert isinstance(tree, ast.ClassDef)
-    return {
-        ast.unparse(field.target): " ".join(str(ast.literal_eval(below.value)).split())
-        for field, below in zip(tree.body, tree.body[1:], strict=False)
-        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr)
-    }
 
 
 def choices(name: str) -> tuple[str, ...]:

@@ -1,0 +1,22 @@
+"""Kinds of command-line arguments, as the help shows them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+Count = Annotated[int, tyro.conf.arg(metavar="N")]
+# Of what need not be given the help says itself what happens then, where it matters.
+Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
+Column = Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")]
+Folder = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
+File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
+Columns = Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    tyro.conf.arg(metavar="COLUMN", help_behavior_hint="(repeatable)"),
+]
+Values = Annotated[
+    tyro.conf.UseAppendAction[tuple[str, ...]],
+    tyro.conf.arg(metavar="VALUE", help_behavior_hint="(repeatable)"),
+]
