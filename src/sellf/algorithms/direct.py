@@ -201,7 +201,10 @@ def shares(
         jnp.stack([jnp.broadcast_to(x, label.shape) for x in parts])
         for parts in zip(*(part.by_chance(label) for part in sums), strict=True)
     )
-    above, below = jnp.split((slope * chance[None] + level) @ member, 2)
+    # One sum after the other: one product of all of them adds up in another order, and lambda
+    # carries such differences on until a decision turns out differently.
+    each = [row @ member for row in slope * chance[None] + level]
+    above, below = jnp.split(jnp.stack(each), 2)
     return (
         jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below),
         {"slope": slope[:, :newest].T, "level": level[:, :newest].T},
