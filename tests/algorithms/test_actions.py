@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from importlib.util import find_spec
 
 import jax
@@ -107,9 +108,9 @@ def test_a_rollout_of_three_actions_earns_and_counts_what_was_decided():
     world = amounts()
     state = worlds.reset(world, jax.random.key(0))
     log_odds = jnp.asarray(np.random.default_rng(1).normal(size=(2, 6)), jnp.float32)
-    after, steps = rollout(
-        world, jax.random.key(1), state, 400, lambda p: Categorical(log_odds[:, p])
-    )
+    after, steps = jax.jit(
+        lambda key: rollout(world, key, state, 400, lambda p: Categorical(log_odds[:, p]))
+    )(jax.random.key(1))
     action, label = np.asarray(steps.outcome.action), np.asarray(steps.outcome.label, int)
     np.testing.assert_allclose(steps.reward, np.array(AMOUNTS.gain)[action, label], rtol=1e-6)
     taken = [[(action == a).sum(), ((action == a) & (label == 1)).sum()] for a in (1, 2)]
@@ -222,18 +223,22 @@ def test_in_a_large_world_earlier_policies_are_those_that_decided(monkeypatch):
     hooks, config = resolve("focops", {"cost": "imputed", "rollout": 256, "epochs": 1})
     world = sellf.make_world("lending", population=300, window=200)
     problem = trainer.simulated(world, "opportunity", 2)
-    state = trainer.init(hooks, problem, config, jax.random.key(0))
     # Compiled: taken step by step it would be half a minute.
-    state, _ = jax.jit(trainer.iterate, static_argnums=0)(hooks, problem, config, state)
+    init, iterate = (jax.jit(f, static_argnums=0) for f in (trainer.init, trainer.iterate))
+    start = init(hooks, problem, config, jax.random.key(0))
+    state, _ = iterate(hooks, problem, config, start)
     kept = state.extra["predictor"]._replace(iteration=jnp.zeros((), jnp.int32))
     task = trainer._task(hooks, problem)
-    before = predictor._accepted_before(task, config, kept, jax.random.key(1))
-    first = trainer.init(hooks, problem, config, jax.random.key(0)).learner.parameters
-    outputs = trainer.by_profile(
-        world.space, lambda x: trainer.networks.run(hooks.stacks(world.space), first, x)
-    )
     everyone = jnp.arange(world.profiles)
-    np.testing.assert_allclose(before(everyone), jax.nn.sigmoid(outputs(everyone)[0]), rtol=1e-5)
+
+    @jax.jit
+    def chances(kept, parameters):
+        before = predictor._accepted_before(task, config, kept, jax.random.key(1))
+        run = partial(trainer.networks.run, hooks.stacks(world.space), parameters)
+        outputs = trainer.by_profile(world.space, run)
+        return before(everyone), jax.nn.sigmoid(outputs(everyone)[0])
+
+    np.testing.assert_allclose(*chances(kept, start.learner.parameters), rtol=1e-5)
 
 
 def test_an_algorithm_of_one_s_own_needs_only_what_is_different_in_it():

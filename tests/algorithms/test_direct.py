@@ -1,5 +1,6 @@
 """SELLF-direct: the disparity as a function of the policy, its price, and what can be promised."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +19,19 @@ from tests.algorithms.rollouts import batch_of, seen_of, task_of
 
 WORLD = make_world("lending", population=300, window=200)
 WORLDS = {2: WORLD, 4: make_world("lending", groups="all", population=300, window=200)}
+# Compiled as a whole: operation by operation every test would compile dozens of small programs.
+shares, anchored, earnings, credits, errors_of, bounds_of, bias_of = (
+    eqx.filter_jit(f)
+    for f in (
+        direct.shares,
+        direct.anchored,
+        direct.earnings,
+        direct.credits,
+        guard.errors,
+        guard.utilities,
+        guard.bias,
+    )
+)
 RECALL, STEPS = 3, 128
 MOVED = ["opportunity", "accuracy", "predictive-parity", "false-positive-rate"]
 """Notions that a decision itself changes."""
@@ -56,7 +70,7 @@ def slow_utilities(notion, people, predict, accept, world=WORLD):
 def test_utilities_are_those_of_everyone_recalled_with_chances_for_decisions(notion, groups):
     world = WORLDS[groups]
     people, predict, accept = recalled(0, world), chances(1, world), chances(2, world)
-    found, *_ = direct.shares(task_of(world, notion), people, predict, of_chances(accept))
+    found, *_ = shares(task_of(world, notion), people, predict, of_chances(accept))
     slow = slow_utilities(notion, people, predict, accept, world)
     np.testing.assert_allclose(found[0], slow, rtol=1e-5)
 
@@ -78,7 +92,7 @@ def test_minibatches_of_one_pass_together_give_the_utilities_after_a_change(noti
         )
 
     policy = of_chances(decided(before))
-    utilities, columns, figures = direct.shares(task_of(world, notion), people, predict, policy)
+    utilities, columns, figures = shares(task_of(world, notion), people, predict, policy)
     figures["utilities"] = utilities.reshape(-1)
     profile = people.profile.ravel()
 
@@ -86,7 +100,7 @@ def test_minibatches_of_one_pass_together_give_the_utilities_after_a_change(noti
         own = {name: column[some] for name, column in columns.items()}
         old, new = (logit(profile[some]) for logit in logits)
         group = world.group[profile[some]]
-        return direct.anchored(config, batch_of(world.space, group, new, old, own, figures))
+        return anchored(config, batch_of(world.space, group, new, old, own, figures))
 
     batches = [utilities_after(slice(i, i + 32)) for i in range(0, STEPS, 32)]
     expected = slow_utilities(notion, people, predict, decided(after), world)
@@ -110,7 +124,7 @@ def test_a_group_of_nobody_follows_the_others_as_they_change():
     figures = {"utilities": jnp.asarray([0.5, 0.5]), "mass": jnp.asarray([1.0, 0.0])}
     group = np.zeros(4, np.int32)
     batch = batch_of(WORLD.space, group, jnp.full(4, 3.0), jnp.zeros(4), columns, figures)
-    now = direct.anchored(direct.Direct(), batch)
+    now = anchored(direct.Direct(), batch)
     assert now[0, 0] > 0.9
     assert now[0, 0] == now[0, 1]
 
@@ -120,7 +134,7 @@ def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
     people = direct.Recalled(*(leaf[:1] for leaf in recalled(7)))
     predict, accept = chances(8), chances(9)
     policy = of_chances(accept)
-    utilities, columns, figures = direct.shares(task_of(WORLD, notion), people, predict, policy)
+    utilities, columns, figures = shares(task_of(WORLD, notion), people, predict, policy)
     figures |= {
         "utilities": utilities.reshape(-1),
         "target": jnp.asarray(0.0),
@@ -137,7 +151,7 @@ def test_the_gradient_of_the_penalty_is_that_of_the_disparity(notion):
             config, batch_of(WORLD.space, WORLD.group[profile], x, old, columns, figures)
         )
 
-    gradient = jax.grad(penalty)(old)
+    gradient = jax.jit(jax.grad(penalty))(old)
 
     def disparity(shift, person):
         """Move one person's chance and count again."""
@@ -160,7 +174,7 @@ def test_the_floor_is_under_what_everyone_recalled_earns():
     """The newest rollout alone is recalled: its gradient can be counted person by person."""
     people = direct.Recalled(*(leaf[:1] for leaf in recalled(10)))
     predict, accept = chances(11), chances(12)
-    columns, figures = direct.earnings(
+    columns, figures = earnings(
         task_of(WORLD, "qualification"), people, predict, of_chances(accept)
     )
     profile, known = people.profile.ravel(), np.asarray(people.label.ravel())
@@ -193,8 +207,7 @@ def test_people_not_met_yet_earn_nothing():
     known = direct.Recalled(*(leaf[:-1] for leaf in people))
     task, predict = task_of(WORLD, "qualification"), chances(14)
     whole, part = (
-        direct.earnings(task, p, predict, of_chances(chances(15)))[1]["earned"]
-        for p in (people, known)
+        earnings(task, p, predict, of_chances(chances(15)))[1]["earned"] for p in (people, known)
     )
     np.testing.assert_allclose(whole, part, rtol=1e-6)
 
@@ -213,8 +226,8 @@ def test_a_decision_is_credited_with_what_it_did_to_the_person():
     worse = Counts(number, 0 * number, 0 * number, jnp.asarray([0.2, 0.6]) * number)
     seen = seen_of(WORLD.space, profile, moved, false, false, worse)
     task = task_of(WORLD, "qualification")
-    utilities, up = direct.credits(task, seen, predict, "up")
-    _, both = direct.credits(task, seen, predict, "both")
+    utilities, up = credits(task, seen, predict, "up")
+    _, both = credits(task, seen, predict, "both")
     np.testing.assert_allclose(utilities, [[0.2, 0.6]], rtol=1e-6)
     change = np.asarray(predict(moved) - predict(profile))
     worse = np.asarray(group == 0)
@@ -235,21 +248,25 @@ def test_a_group_of_nobody_decides_nothing(values, data):
     np.testing.assert_allclose(np.ptp(filled), expected, atol=1e-6)
 
 
+def looked_up(table, profile):
+    return table[profile]
+
+
 def simulate(rng, notion, people, chance, alpha, predicted):
     """Return the errors of one rollout in a world of four kinds of people, two in each group.
 
     And the true sums above and below the line of each group's utility, over whom it met.
     """
     kind = rng.integers(0, 4, people)
-    profile = jnp.asarray(kind, jnp.int32)
     action = rng.random(people) < chance[kind]
     positive = action & (rng.random(people) < alpha[kind])
     # The first two profiles of each group stand for the kinds.
-    profile = (profile % 2 + 10 * (profile // 2)).astype(jnp.int32)
+    profile = jnp.asarray(kind % 2 + 10 * (kind // 2), jnp.int32)
     seen = seen_of(WORLD.space, profile, profile, action, positive)
-    table = jnp.zeros(WORLD.profiles).at[jnp.asarray([0, 1, 10, 11])].set(predicted)
-    drawn = of_chances(lambda _: jnp.asarray(chance[kind], jnp.float32))(profile)
-    found = guard.errors(notion, WORLD.space, seen, drawn, lambda p: table[p])
+    table = np.zeros(WORLD.profiles, np.float32)
+    table[[0, 1, 10, 11]] = predicted
+    drawn = Categorical(jax.scipy.special.logit(jnp.asarray(chance[kind], jnp.float32))[None])
+    found = errors_of(notion, WORLD.space, seen, drawn, jax.tree_util.Partial(looked_up, table))
     pi, p = chance[kind], alpha[kind]
     above = pi * p if notion == "opportunity" else pi * p + (1 - pi) * (1 - p)
     below = p if notion == "opportunity" else np.ones(people)
@@ -271,7 +288,7 @@ def test_true_utilities_lie_within_their_bounds_though_policies_follow_what_was_
             tilt = float(np.sign(np.sum(new.first)))
             chance = np.clip(chance + 0.1 * tilt, 0.1, 0.9)
             predicted = np.clip(predicted + 0.05 * tilt, 0.05, 0.95)
-        _, low, high = guard.utilities(errors, jnp.asarray(0.05))
+        _, low, high = bounds_of(errors, jnp.asarray(0.05))
         truth = true[:, 0] / true[:, 1]
         held.append((np.asarray(low[0]) <= truth).all() and (truth <= np.asarray(high[0])).all())
         widths.append(np.mean(high - low))
@@ -286,7 +303,7 @@ def test_errors_that_cancel_among_the_rejected_are_not_forgotten(notion):
     alpha = np.array([0.95, 0.05, 0.3, 0.6])
     predicted = np.array([0.05, 0.15, 0.3, 0.6])
     found, sums = simulate(np.random.default_rng(1), notion, 100_000, chance, alpha, predicted)
-    bias, promise = guard.bias(newest_first(guard.start(notion, 1, 2), found), jnp.asarray(0.05))
+    bias, promise = bias_of(newest_first(guard.start(notion, 1, 2), found), jnp.asarray(0.05))
     real = np.ptp(sums[:, 0] / sums[:, 1])
     assert real > 0.4
     assert real <= float(promise) < real + 0.1
@@ -294,7 +311,7 @@ def test_errors_that_cancel_among_the_rejected_are_not_forgotten(notion):
 
 
 def test_nobody_met_is_nothing_known():
-    _, low, high = guard.utilities(guard.start("accuracy", 2, 3), jnp.asarray(0.05))
+    _, low, high = bounds_of(guard.start("accuracy", 2, 3), jnp.asarray(0.05))
     assert np.asarray(low).tolist() == [[0, 0, 0]]
     assert np.asarray(high).tolist() == [[1, 1, 1]]
     assert float(guard.promise(low, high)) == 1
@@ -344,9 +361,7 @@ def test_a_batch_of_people_is_drawn_beside_the_minibatch():
 def test_where_nobody_is_ever_accepted_nothing_is_known_of_the_rejected(notion):
     chance, alpha = np.array([0.0, 0.8, 0.5, 0.9]), np.array([0.4, 0.7, 0.5, 0.9])
     found, _ = simulate(np.random.default_rng(1), notion, 20_000, chance, alpha, alpha)
-    _, low, high = guard.utilities(
-        newest_first(guard.start(notion, 1, 2), found), jnp.asarray(0.05)
-    )
+    _, low, high = bounds_of(newest_first(guard.start(notion, 1, 2), found), jnp.asarray(0.05))
     # Half of the first group are certain to be rejected: any of them may have a good label.
     assert high[0, 0] - low[0, 0] > 0.4
     assert high[0, 1] - low[0, 1] < 0.2
