@@ -381,7 +381,10 @@ def test_agents_are_saved_and_loaded_whole_and_decide_the_same(tmp_path):
     assert (
         (again.predict_label(features, group) > 0) & (again.predict_label(features, group) < 1)
     ).all()
-    assert sellf.evaluate(agent, 2).summary() == sellf.evaluate(again, 2).summary()
+    assert (
+        sellf.evaluate(agent, deployments=2).summary()
+        == sellf.evaluate(again, deployments=2).summary()
+    )
     with pytest.raises(ValueError, match="exists"):
         agent.save(tmp_path / "agent")
     with pytest.raises(ValueError, match="one row per person with the 10 inputs"):
@@ -398,7 +401,10 @@ def test_an_agent_of_one_s_own_world_brings_the_world_along(tmp_path):
     agent.save(tmp_path / "agent")
     again = sellf.load(tmp_path / "agent")
     assert again.world.groups == ("a", "b")
-    assert sellf.evaluate(agent, 2).summary() == sellf.evaluate(again, 2).summary()
+    assert (
+        sellf.evaluate(agent, deployments=2).summary()
+        == sellf.evaluate(again, deployments=2).summary()
+    )
 
 
 def test_a_semi_stochastic_policy_rejects_for_certain_below_a_quarter():

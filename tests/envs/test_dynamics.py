@@ -132,7 +132,7 @@ def test_a_rollout_is_the_same_as_one_step_after_the_other(name, settings, steps
     accept, predict = policy_table(world, 6)
     accept = accept**0.25 if used[1] else accept
     episodes = episodes_within(world, steps)
-    people = worlds.newcomers(world, keys[0], episodes)
+    people = world.arriving(keys[0], (episodes, world.population))
     window = jax.vmap(
         lambda k, p: worlds.refill(world, k, p, lambda s: accept[None, s], lambda s: predict[s])
     )(jax.random.split(keys[1], episodes), people)

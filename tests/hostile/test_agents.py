@@ -140,7 +140,7 @@ def test_parameters_that_are_no_numbers_are_not_evaluated(agent, tmp_path, capsy
 
     broken = replace(agent, parameters=agent.parameters * np.float32("nan"))
     with pytest.raises(InputError, match="not a number"):
-        sellf.evaluate(broken, 2)
+        sellf.evaluate(broken, deployments=2)
     broken.save(tmp_path / "agent")
     assert main(["evaluate", str(tmp_path / "agent")]) == 2
     assert "holds what is not a number" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def test_one_program_deploys_all_algorithms_as_each_would_be_alone(folder, runs)
 
     agents = [sellf.load(folder / name) for name in ("ppo-0", "sellf-0")]
     for agent, found in zip(agents, evaluate_all(agents, 2, seed=5), strict=True):
-        alone = evaluate(agent, 2, seed=5)
+        alone = evaluate(agent, deployments=2, seed=5)
         np.testing.assert_allclose(found.rewards, alone.rewards, rtol=1e-5)
         for view in ("true", "exact", "imputed", "accepted"):
             np.testing.assert_allclose(

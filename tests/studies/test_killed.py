@@ -162,7 +162,7 @@ def test_a_stored_run_is_the_run_trained_by_hand(whole):
     )
     loaded = sellf.load(store.path(plan.key(record.spec)))
     assert np.array_equal(np.asarray(loaded.parameters), np.asarray(agent.parameters))
-    again = evaluation.evaluate(agent, 2, EVALUATION_SEED)
+    again = evaluation.evaluate(agent, deployments=2, seed=EVALUATION_SEED)
     assert np.array_equal(record.evaluation.rewards, again.rewards)
     for name, values in again.by_time.items():
         assert np.array_equal(record.evaluation.by_time[name], values, equal_nan=True)

@@ -99,14 +99,14 @@ def test_one_program_serves_every_algorithm_and_number_of_deployments(folder):
     evaluation.program.cache_clear()
     for agent in agents:
         for deployments in (1, 2, 5):
-            assert sellf.evaluate(agent, deployments).deployments == deployments
+            assert sellf.evaluate(agent, deployments=deployments).deployments == deployments
     assert evaluation.program("opportunity")._cache_size() == 1
 
 
 def test_compiled_deployments_are_kept_on_disk(folder, monkeypatch):
     asked = []
     monkeypatch.setattr(evaluation, "use_cache", lambda: asked.append(1))
-    sellf.evaluate(sellf.load(folder), 1)
+    sellf.evaluate(sellf.load(folder), deployments=1)
     assert asked
 
 

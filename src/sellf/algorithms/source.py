@@ -70,6 +70,7 @@ class Simulator(eqx.Module):
         after, steps = rollout(
             self.world, key, state, asked.steps, asked.policy, self.notion, asked.predict
         )
+        steps = worlds.observed(self.world, steps)
         seen = see(self.space, steps, asked.policy, self.notion, asked.view)
         return after, seen, self._measure(steps)
 

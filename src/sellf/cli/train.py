@@ -91,7 +91,7 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
         file=sys.stderr,
         flush=True,
     )
-    result = deploy(agent, deployments, seed)
+    result = deploy(agent, deployments=deployments, seed=seed)
     if as_json:
         print(json.dumps(result.summary()))
     else:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.envs.space import Encoding, Space
-from sellf.envs.world import Arrivals, World
+from sellf.envs.table import Arrivals, TableWorld
 from sellf.errors import InputError
 from sellf.fairness.checks import number, short
 
@@ -113,7 +113,8 @@ def build(
     share: NDArray[Any],
     features: Features,
     actions: Actions | None = None,
-) -> World:
+    chances: NDArray[Any] | None = None,
+) -> TableWorld:
     """Check the tables and put a world together.
 
     Args:
@@ -122,17 +123,15 @@ def build(
         groups: their names.
         group: per profile, a position in `groups`.
         alpha: per profile, the chance of a good label.
-        moves: per profile, decision and label, the profile that follows.
+        moves: per profile, decision and label, the profile that follows; with `chances`, several
+            of them in a last axis.
         share: per profile, its share of newcomers; sums to 1.
         features: what networks see.
         actions: what can be decided; to reject or accept, at the rules' cost, by default.
+        chances: of each of the profiles in `moves`; they sum to 1. None: one follows, for certain.
     """
     profiles, own = len(group), actions or accepting(rules.cost)
-    if moves.shape != (profiles, len(own.names), 2):
-        raise InputError(
-            f"moves has shape {moves.shape}: it leads on from {profiles} profiles, by "
-            f"{len(own.names)} actions and two outcomes."
-        )
+    _check_shapes(profiles, len(own.names), moves, chances)
     _check(groups, group, alpha, moves, share, rules)
     arriving = np.flatnonzero(share > 0)
     columns = [
@@ -141,7 +140,7 @@ def build(
         *features.changing_names,
         *(f"group = {value}" for value in groups),
     ]
-    return World(
+    return TableWorld(
         name=name,
         horizon=int(rules.horizon),
         population=int(rules.population),
@@ -149,6 +148,7 @@ def build(
         start=float(rules.start),
         alpha=jnp.asarray(alpha, jnp.float32),
         moves=jnp.asarray(moves, jnp.int32),
+        odds=None if chances is None else jnp.asarray(_at_least(chances), jnp.float32),
         space=Space(
             groups=tuple(groups),
             columns=tuple(columns),
@@ -164,6 +164,37 @@ def build(
             cumulative=jnp.asarray(np.cumsum(share[arriving]), jnp.float32),
         ),
     )
+
+
+def _at_least(chances: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the chance of the second or a later one, of the third or a later one, ..."""
+    return np.cumsum(chances[..., :0:-1], axis=-1)[..., ::-1]
+
+
+def _check_shapes(
+    profiles: int, actions: int, moves: NDArray[Any], chances: NDArray[Any] | None
+) -> None:
+    """Refuse a transition of another shape, or whose chances are none."""
+    if moves.shape[:3] != (profiles, actions, 2) or moves.ndim != (3 if chances is None else 4):
+        raise InputError(
+            f"moves has shape {moves.shape}: it leads on from {profiles} profiles, by {actions} "
+            "actions and two outcomes"
+            + ("." if chances is None else ", to several profiles in a fourth axis.")
+        )
+    if chances is None:
+        return
+    if chances.shape != moves.shape:
+        raise InputError(
+            f"chances has shape {chances.shape} and moves has {moves.shape}: give the chance of "
+            "each profile that follows."
+        )
+    total = chances.sum(axis=-1)
+    if not (chances >= 0).all() or not (abs(total - 1) <= 1e-6).all():
+        worst = total.ravel()[np.argmax(abs(total - 1))]
+        raise InputError(
+            f"the chances of what follows sum to {worst:g} (smallest {np.min(chances):g}): for "
+            "every profile, action and outcome they must be 0 or more and sum to 1."
+        )
 
 
 def _encoding(features: Features, profiles: int) -> Encoding:
@@ -214,5 +245,5 @@ def _check(
         raise InputError(f"nobody arrives of the groups {absent}: leave them out.")
     if ((moves < 0) | (moves >= len(group))).any():
         raise InputError("a transition leaves the feature space: it leads to an unknown profile.")
-    if (group[moves] != group[:, None, None]).any():
+    if (group[moves] != group.reshape(-1, *(1,) * (moves.ndim - 1))).any():
         raise InputError("a transition changes a person's group: groups stay what they are.")

@@ -7,19 +7,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.envs.build import Features, Rules, build
-from sellf.envs.world import World
+from sellf.envs.build import Actions, Features, Rules, build
+from sellf.envs.table import TableWorld
+from sellf.envs.transitions import (
+    DRAWS,
+    MOST_DRAWS,
+    Columns,
+    Successors,
+    Transition,
+    closure,
+    distinct,
+    length,
+)
 from sellf.errors import InputError
 from sellf.fairness.checks import column as as_column
-from sellf.fairness.checks import grouping, short
+from sellf.fairness.checks import grouping, short, whole
 
-Columns: TypeAlias = dict[str, NDArray[Any]]
-Transition: TypeAlias = Callable[[Columns, bool, bool], Columns | None]
-"""Columns, accepted, good label -> the columns that change."""
 Label: TypeAlias = Any
 """A column of probabilities, a function of the columns, or a fitted classifier."""
-
-MOST_PROFILES = 500_000
 
 
 def world_from_frame(
@@ -27,8 +32,8 @@ def world_from_frame(
     *,
     group: str,
     label: Label,
-    cost: float,
-    transition: Transition | None = None,
+    cost: float | None = None,
+    transition: Callable[..., Any] | None = None,
     categorical: Sequence[str] = (),
     numeric: Sequence[str] = (),
     horizon: int = 2048,
@@ -36,11 +41,15 @@ def world_from_frame(
     window: int = 4000,
     start: float = 1000.0,
     name: str = "custom",
-) -> World:
+    actions: Actions | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> TableWorld:
     """Make a world from a table of people.
 
     Everyone that decisions can turn these people into is worked out beforehand, so `transition`
-    and `label` are ordinary NumPy code, called a few times; the world itself is compiled.
+    and `label` are ordinary NumPy code, called a few times; the world itself is compiled. For
+    features without steps or bounds see `sellf.world_from_functions`.
 
     Args:
         frame: a data frame (pandas, Polars, PyArrow, ...) or a mapping of columns; a population
@@ -51,8 +60,11 @@ def world_from_frame(
             feature columns, or the columns it was fitted with).
         cost: what an acceptance costs; it is worth y - cost.
         transition: what a decision does: a function of (columns, accepted, positive) that returns
-            the columns that change. It is called once for each of the four cases, with whole
-            columns. None: nobody changes.
+            the columns that change. It is called with whole columns, for each of the four cases.
+            Where chance has a say, it returns a list of pairs (probability, columns that change),
+            a probability being a number or a column, and the law is exact; or it takes a fourth
+            argument, a NumPy generator `rng`, to draw one value per person from: the law is then
+            the frequencies among `draws` draws for each kind of person. None: nobody changes.
         categorical: feature columns to one-hot encode.
         numeric: feature columns that are numbers; networks see them standardised.
         horizon: after how many decisions an episode is cut off.
@@ -60,6 +72,10 @@ def world_from_frame(
         window: how many decisions the disparity looks back.
         start: the resource to start with.
         name: what to call the world.
+        actions: what can be decided, instead of rejecting and accepting at a cost; `transition` is
+            then given the action's name in place of `accepted`.
+        draws: how often a transition with `rng` is drawn.
+        seed: of those draws.
 
     >>> world = world_from_frame(
     ...     {"sex": ["f", "m"] * 50, "score": list(range(300, 500, 2))},
@@ -76,7 +92,10 @@ def world_from_frame(
     >>> world.groups, world.inputs
     (('f', 'm'), 3)
     """
-    rules = Rules(cost, horizon, population, window, start)
+    if (cost is None) == (actions is None):
+        raise InputError("give cost=, what an acceptance costs, or actions=, and not both.")
+    rules = Rules(1.0 if cost is None else cost, horizon, population, window, start)
+    draws = whole("draws", draws, low=2, high=MOST_DRAWS)
     features = [*categorical, *numeric]
     if not features:
         raise InputError("there are no features: name some in categorical=[...] or numeric=[...].")
@@ -85,10 +104,12 @@ def world_from_frame(
         twice = next(item for item in given if given.count(item) > 1)
         raise InputError(f"the column {twice!r} is named twice: each has one part to play.")
     rows = _columns(frame, given, numeric)
-    people, index = _distinct({key: rows[key] for key in (group, *features)})
-    share = np.bincount(index, minlength=_length(people)) / len(index)
-    everyone, moves = _closure(people, transition, group, categorical)
-    profiles = _length(everyone)
+    people, index = distinct({key: rows[key] for key in (group, *features)})
+    share = np.bincount(index, minlength=length(people)) / len(index)
+    named = (False, True) if actions is None else actions.names
+    asked = Transition(transition, group, tuple(categorical), named, draws, seed)
+    everyone, follows = closure(people, asked)
+    profiles = length(everyone)
     names, codes, offset = grouping(everyone[group])
     if len(names) < 2:
         raise InputError(f"{group} has one value only, {short(names[0])}: give two groups or more.")
@@ -98,9 +119,11 @@ def world_from_frame(
         groups=[str(item) for item in names],
         group=codes.astype(np.int32) - offset,
         alpha=_probabilities(label, frame, everyone, rows, index, features),
-        moves=moves,
+        moves=follows.moves,
+        chances=follows.chances,
         share=np.pad(share, (0, profiles - len(share))),
-        features=_features(everyone, moves, share, categorical, numeric),
+        features=_features(everyone, follows, share, categorical, numeric),
+        actions=actions,
     )
 
 
@@ -146,103 +169,6 @@ def _columns(frame: Any, names: Sequence[str], numeric: Sequence[str]) -> Column
     return result
 
 
-def _length(columns: Columns) -> int:
-    return len(next(iter(columns.values())))
-
-
-def _distinct(columns: Columns) -> tuple[Columns, NDArray[np.intp]]:
-    """Return the distinct rows, and which of them each row is."""
-    numbers: dict[tuple[Any, ...], int] = {}
-    lists = [values.tolist() for values in columns.values()]
-    index = np.array([numbers.setdefault(row, len(numbers)) for row in zip(*lists, strict=True)])
-    first = np.unique(index, return_index=True)[1]
-    return {name: values[first] for name, values in columns.items()}, index
-
-
-def _closure(
-    people: Columns, transition: Transition | None, group: str, categorical: Sequence[str]
-) -> tuple[Columns, NDArray[np.int32]]:
-    """Return everyone that decisions can lead to, and who follows whom."""
-    names = list(people)
-    rows = list(zip(*(values.tolist() for values in people.values()), strict=True))
-    if transition is None:
-        alone = np.arange(len(rows), dtype=np.int32)
-        return people, np.broadcast_to(alone[:, None, None], (len(rows), 2, 2)).copy()
-    number = {row: i for i, row in enumerate(rows)}
-    moves: list[NDArray[np.int32]] = []
-    frontier = people
-    while _length(frontier):
-        known = len(rows)
-        follows = np.empty((_length(frontier), 2, 2), np.int32)
-        for accepted in (False, True):
-            for positive in (False, True):
-                moved = _moved(transition, frontier, accepted, positive, group, categorical, people)
-                for i, row in enumerate(zip(*(moved[n].tolist() for n in names), strict=True)):
-                    follows[i, int(accepted), int(positive)] = number.setdefault(row, len(number))
-                    if len(number) > len(rows):
-                        rows.append(row)
-                if len(rows) > MOST_PROFILES:
-                    raise InputError(
-                        f"transition leads to more than {MOST_PROFILES:,} different people: keep "
-                        "what changes within bounds (np.clip) and in steps (np.round)."
-                    )
-        moves.append(follows)
-        frontier = {
-            name: np.array([row[j] for row in rows[known:]], dtype=people[name].dtype)
-            for j, name in enumerate(names)
-        }
-    everyone = {
-        name: np.array([row[j] for row in rows], dtype=people[name].dtype)
-        for j, name in enumerate(names)
-    }
-    return everyone, np.concatenate(moves)
-
-
-def _moved(
-    transition: Transition,
-    frontier: Columns,
-    accepted: bool,
-    positive: bool,
-    group: str,
-    categorical: Sequence[str],
-    people: Columns,
-) -> Columns:
-    """Return the rows after a transition, checked."""
-    case = f"transition(x, accepted={accepted}, positive={positive})"
-    changed = transition({key: v.copy() for key, v in frontier.items()}, accepted, positive) or {}
-    if not isinstance(changed, dict):
-        raise InputError(
-            f"{case} returns {short(changed)}: return a dict of the columns that change."
-        )
-    moved = dict(frontier)
-    for name, values in changed.items():
-        if name == group:
-            raise InputError(f"{case} changes {group!r}: a person's group stays what it is.")
-        if name not in frontier:
-            raise InputError(
-                f"{case} returns the column {name!r}, which is no feature: the features are "
-                f"{', '.join(repr(key) for key in frontier if key != group)}."
-            )
-        array = np.asarray(values)
-        if array.shape != frontier[name].shape:
-            raise InputError(
-                f"{case} returns {name} with shape {array.shape} for {len(frontier[name])} "
-                "people: return one value each."
-            )
-        if name in categorical:
-            strange = set(array.tolist()) - set(people[name].tolist())
-            if strange:
-                example = sorted(strange, key=str)[0]
-                raise InputError(
-                    f"{case} leaves the feature space: {name} becomes {short(example)}, which "
-                    "nobody in the frame has."
-                )
-        elif not np.isfinite(array.astype(np.float64)).all():
-            raise InputError(f"{case} leaves the feature space: {name} is not finite for someone.")
-        moved[name] = array.astype(frontier[name].dtype)
-    return moved
-
-
 def _probabilities(
     label: Label,
     frame: Any,
@@ -252,7 +178,7 @@ def _probabilities(
     features: Sequence[str],
 ) -> NDArray[np.float64]:
     """Return P(Y = 1) of everyone that may occur."""
-    profiles = _length(everyone)
+    profiles = length(everyone)
     if isinstance(label, str):
         present = int(index.max()) + 1
         if profiles > present:
@@ -294,20 +220,21 @@ def _native(frame: Any, everyone: Columns, names: Sequence[str]) -> Any:
 
 def _features(
     everyone: Columns,
-    moves: NDArray[np.int32],
+    follows: Successors,
     share: NDArray[np.float64],
     categorical: Sequence[str],
     numeric: Sequence[str],
 ) -> Features:
     """Sort the features into those that change and those that stay, and encode them."""
+    possible = follows.moves.reshape(length(everyone), -1)
 
     def changes(name: str) -> bool:
-        return bool((everyone[name][moves] != everyone[name][:, None, None]).any())
+        return bool((everyone[name][possible] != everyone[name][:, None]).any())
 
     staying = [name for name in (*categorical, *numeric) if not changes(name)]
     moving = [name for name in (*categorical, *numeric) if name not in staying]
-    fixed, row = _distinct({name: everyone[name] for name in staying} or _nothing(everyone))
-    changing, state = _distinct({name: everyone[name] for name in moving} or _nothing(everyone))
+    fixed, row = distinct({name: everyone[name] for name in staying} or _nothing(everyone))
+    changing, state = distinct({name: everyone[name] for name in moving} or _nothing(everyone))
 
     categories = {name: np.unique(everyone[name]) for name in categorical}
     for name, values in categories.items():
@@ -317,7 +244,7 @@ def _features(
             )
     kept = [name for name in categorical if name in staying]
     codes = [np.searchsorted(categories[name], fixed[name]) for name in kept]
-    rows = _length(fixed)
+    rows = length(fixed)
 
     def standard(table: Columns, name: str) -> NDArray[np.float64]:
         here = everyone[name][: len(share)]
@@ -342,10 +269,10 @@ def _features(
         numbers=np.stack(numbers, axis=1) if numbers else np.zeros((rows, 0)),
         number_names=[name for name in numeric if name in staying],
         changing=state,
-        changes=np.concatenate([np.zeros((_length(changing), 0)), *encoded], axis=1),
+        changes=np.concatenate([np.zeros((length(changing), 0)), *encoded], axis=1),
         changing_names=changing_names,
     )
 
 
 def _nothing(everyone: Columns) -> Columns:
-    return {"": np.zeros(_length(everyone), np.int8)}
+    return {"": np.zeros(length(everyone), np.int8)}

@@ -18,7 +18,7 @@ from sellf.compiling import compiled
 from sellf.envs import window as windows
 from sellf.envs import world as worlds
 from sellf.envs.registration import register
-from sellf.envs.space import observe
+from sellf.envs.space import bounds, observe
 from sellf.envs.world import Draws, State, World
 from sellf.envs.worlds import make_world
 from sellf.errors import InputError
@@ -27,6 +27,8 @@ from sellf.fairness.checks import short
 
 register()
 
+EXACT = 2**24
+"""Whole numbers below this are exact as floats."""
 EXTRAS = 5 + len(VIEWS)
 """Numbers beside the observation: reward, label, group, terminated, truncated, disparities."""
 
@@ -73,29 +75,24 @@ class _Machine:
             raise InputError(f"settings {list(settings)} go with a world's name, not a World.")
         self.world = make_world(world, **settings) if isinstance(world, str) else world
         self.notion: Notion = notion
-        table = self.world.encoding
-        numbers = np.concatenate(
-            [
-                np.tile([[0.0], [1.0]], (1, len(table.feature))),
-                _ends(table.numbers),
-                _ends(table.changes),
-                np.tile([[0.0], [1.0]], (1, len(self.world.groups))),
-            ],
-            axis=1,
-        ).astype(np.float32)
-        self.observation_space = gymnasium.spaces.Box(numbers[0], numbers[1], dtype=np.float32)
+        low, high = bounds(self.world.space)
+        self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
+        # Whether transitions draw: then a step is given a key beside its other chance.
+        self.draws = self.world.luck(jax.random.key(0), ()) is not None
         self.action_space = gymnasium.spaces.Discrete(len(self.world.space.actions))
 
     def reset(self, key: Array) -> tuple[State, Array]:
         state = worlds.reset(self.world, key)
-        return state, observe(self.world.space, state.profile[state.person])
+        first = self.world.seen(worlds.at(state.profile, state.person))
+        return state, observe(self.world.space, first)
 
     def step(self, state: State, given: Array) -> tuple[State, Array]:
         """Take the action and the chance in one array, made by `given`."""
         # A population has at most a few million people, which floats hold exactly.
         person = given[..., 4].astype(jnp.int32)
         label, later, guess = given[..., 1], given[..., 2], given[..., 3]
-        chance = Draws(label, later, guess, jnp.zeros_like(label), person)
+        move = self.world.luck(_key(given[..., 5], given[..., 6]), ()) if self.draws else None
+        chance = Draws(label, later, guess, jnp.zeros_like(label), person, move)
         state, step = worlds.advance(self.world, state, given[..., 0], chance, self.notion)
         gaps = [
             gap(self.notion, windows.counts(self.world.space, step.histogram, view))
@@ -104,22 +101,25 @@ class _Machine:
         extras = (
             step.reward,
             step.outcome.label.astype(jnp.float32),
-            self.world.group[step.profile].astype(jnp.float32),
+            self.world.group_of(step.profile).astype(jnp.float32),
             step.terminated.astype(jnp.float32),
             step.truncated.astype(jnp.float32),
             *gaps,
         )
         told = jnp.concatenate(
-            [observe(self.world.space, step.following), jnp.stack(extras)], dtype=jnp.float32
+            [observe(self.world.space, self.world.seen(step.following)), jnp.stack(extras)],
+            dtype=jnp.float32,
         )
         return state, told
 
     def given(self, rng: np.random.Generator, action: Any, shape: tuple[int, ...]) -> np.ndarray:
         """Put the action and all the chance of a step together."""
-        given = np.empty((*shape, 5), np.float32)
+        given = np.empty((*shape, 7 if self.draws else 5), np.float32)
         given[..., 0] = action
         given[..., 1:4] = rng.random((*shape, 3), dtype=np.float32)
         given[..., 4] = rng.integers(self.world.population, size=shape or None)
+        if self.draws:
+            given[..., 5:] = rng.integers(EXACT, size=(*shape, 2))
         return given
 
     def checked(self, action: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -150,9 +150,9 @@ class _Machine:
         )
 
 
-def _ends(table: Array) -> np.ndarray:
-    numbers = np.asarray(table)
-    return np.stack([numbers.min(axis=0), numbers.max(axis=0)])
+def _key(one: Array, other: Array) -> Array:
+    """Return a key from two whole numbers that came as floats."""
+    return jax.random.fold_in(jax.random.key(one.astype(jnp.uint32)), other.astype(jnp.uint32))
 
 
 class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):

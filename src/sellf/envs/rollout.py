@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Key
 from sellf.envs import world as worlds
 from sellf.envs.policy import Chances, Policy, Thresholds, drawn, thresholds
 from sellf.envs.window import Window
-from sellf.envs.world import Draws, Outcome, State, Step, World
+from sellf.envs.world import Draws, Outcome, People, State, Step, World, at, choose, differ
 from sellf.fairness import Notion
 
 BLOCK = 64
@@ -54,7 +54,7 @@ def rollout(
     decisions of the policy on the population as it is then.
 
     Args:
-        world: the tables and rules.
+        world: the law and the rules.
         key: of all the chance.
         state: where to start; if its episode is over, with a new one.
         steps: how many decisions.
@@ -64,9 +64,9 @@ def rollout(
     """
     key_people, key_window, key_chance, key_action = jax.random.split(key, 4)
     episodes = episodes_within(world, steps)
-    people = worlds.newcomers(world, key_people, episodes)
-    first = jnp.where(state.over, people[0], state.profile)
-    people = jnp.concatenate([first[None], people[1:]])
+    people = world.arriving(key_people, (episodes, world.population))
+    first = choose(state.over, at(people, 0), state.profile)
+    people = jax.tree.map(lambda one, new: jnp.concatenate([one[None], new[1:]]), first, people)
     draw = thresholds(world.space, policy)
     window = jax.vmap(lambda k, p: worlds.refill(world, k, p, draw, predict))(
         jax.random.split(key_window, episodes), people
@@ -82,7 +82,7 @@ def rollout(
 def replay(
     world: World,
     state: State,
-    people: Int[Array, "episodes people"],
+    people: People,
     window: Window,
     chance: Draws,
     luck: Float[Array, " steps"],
@@ -93,7 +93,7 @@ def replay(
     """Return what the rollout comes to, with all the chance given.
 
     Args:
-        world: the tables and rules.
+        world: the law and the rules.
         state: where to start.
         people: the population of this episode and of those that may follow it.
         window: the decision window that each of them starts with.
@@ -107,19 +107,19 @@ def replay(
     visits = _visits(jnp.concatenate([state.person[None], chance.person[:-1]]))
     given = _Given(world, state, people, chance, luck, policy, notion, predict, visits)
     line = _Timeline(jnp.zeros(steps, jnp.int32), jnp.zeros(steps, jnp.int32))
-    if people.shape[0] > 1:
+    if _length(people) > 1:
         line, _ = jax.lax.while_loop(lambda carry: carry[1], given.cut, (line, jnp.asarray(True)))
     profile, outcome = given.settle(line)
     terminated, truncated, before, after = given.ends(line, outcome)
 
     histogram = _histograms(window, line, outcome.entry)
-    following = jnp.concatenate([profile[1:], profile[:1]])
+    following = jax.tree.map(lambda leaf: jnp.concatenate([leaf[1:], leaf[:1]]), profile)
     apart = terminated | truncated | (given.time == steps - 1)
     would = _who_would_follow(people, line, visits, outcome.moved, chance.person)
     result = Step(
         profile=profile,
         outcome=outcome,
-        following=jnp.where(apart, would[line.episode], following),
+        following=choose(apart, at(would, line.episode), following),
         reward=worlds.reward(world, before, after, outcome),
         terminated=terminated,
         truncated=truncated,
@@ -134,7 +134,8 @@ class _Given(NamedTuple):
 
     world: World
     state: State
-    people: Int[Array, "episodes people"]
+    people: People
+    """Of each episode that there may be."""
     chance: Draws
     luck: Float[Array, " steps"]
     policy: Thresholds
@@ -146,26 +147,26 @@ class _Given(NamedTuple):
     def time(self) -> Int[Array, " steps"]:
         return jnp.arange(self.luck.shape[0])
 
-    def settle(self, line: _Timeline) -> tuple[Array, Outcome]:
+    def settle(self, line: _Timeline) -> tuple[People, Outcome]:
         """Return who is decided about at each step, as they are then, and the decisions."""
         previous = self.visits.previous
-        start = self.people[line.episode, self.visits.person]
+        start = at(self.people, (line.episode, self.visits.person))
         linked = (previous >= 0) & (line.episode[previous] == line.episode)
 
-        def decided(profile: Array, odds: Array, *rest: Any) -> Outcome:
+        def decided(profile: People, odds: Array, *rest: Any) -> Outcome:
             action = drawn(odds, self.luck)
             return worlds.decide(self.world, profile, action, self.chance, self.notion, *rest)
 
-        def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        def again(carry: tuple[People, Array, Array]) -> tuple[People, Array, Array]:
             profile, odds, _ = carry
             moved = decided(profile, odds).moved
-            settled = jnp.where(linked, moved[previous], start)
-            changed = settled != profile
+            settled = choose(linked, at(moved, previous), start)
+            changed = differ(settled, profile)
             odds = renewed(self.world, self.policy, settled, odds, changed)
             return settled, odds, jnp.any(changed)
 
         # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
-        begin = (start, self.policy(start), jnp.asarray(True))
+        begin = (start, self.policy(self.world.seen(start)), jnp.asarray(True))
         profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
         return profile, decided(profile, odds, self.predict, self.policy)
 
@@ -199,6 +200,10 @@ class _Given(NamedTuple):
         return _Timeline(episode, jnp.where(later, at + 1, line.since)), jnp.any(over)
 
 
+def _length(people: People) -> int:
+    return jax.tree.leaves(people)[0].shape[0]
+
+
 def running_sum(values: Int[Array, "steps columns"]) -> Int[Array, "steps columns"]:
     """Return cumulative sums over the steps, by products with triangular blocks.
 
@@ -225,7 +230,7 @@ def episodes_within(world: World, steps: int) -> int:
 
 
 def renewed(
-    world: World, policy: Thresholds, profile: Array, odds: Array, changed: Array
+    world: World, policy: Thresholds, profile: People, odds: Array, changed: Array
 ) -> Float[Array, "others steps"]:
     """Return the chances of actions, where only those of some people have changed.
 
@@ -233,8 +238,8 @@ def renewed(
     people come twice: they are gathered, and the policy is asked about them block by block.
     """
     if world.space.small:
-        return policy(profile)
-    steps = profile.shape[0]
+        return policy(world.seen(profile))
+    steps = _length(profile)
     number = jnp.cumsum(changed.astype(jnp.int32))
     place = jnp.where(changed, number - 1, steps)
     order = jnp.full(steps + BLOCK, steps).at[place].set(jnp.arange(steps), mode="drop")
@@ -242,7 +247,7 @@ def renewed(
     def block(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         done, odds = carry
         rows = jax.lax.dynamic_slice(order, (done,), (BLOCK,))
-        asked = policy(profile[jnp.minimum(rows, steps - 1)])
+        asked = policy(world.seen(at(profile, jnp.minimum(rows, steps - 1))))
         return done + BLOCK, odds.at[:, rows].set(asked, mode="drop")
 
     return jax.lax.while_loop(lambda carry: carry[0] < number[-1], block, (jnp.asarray(0), odds))[1]
@@ -286,25 +291,25 @@ def _found(window: Window, line: _Timeline, histogram: Array) -> Int[Array, "ste
 
 
 def _who_would_follow(
-    people: Array, line: _Timeline, visits: _Visits, moved: Array, person: Array
-) -> Int[Array, " episodes"]:
-    """Return the profile, at each episode's last step, of the person who would come next."""
+    people: People, line: _Timeline, visits: _Visits, moved: People, person: Array
+) -> People:
+    """Return the person who would come next, as they are at each episode's last step."""
     time = jnp.arange(line.episode.shape[0])
 
-    def of(episode: Array, population: Array) -> Array:
+    def of(episode: Array, population: People) -> People:
         mine = line.episode == episode
         end = jnp.max(jnp.where(mine, time, 0))
         who = person[end]
         seen = jnp.max(jnp.where(mine & (visits.person == who), time, -1))
-        return jnp.where(seen >= 0, moved[seen], population[who])
+        return choose(seen >= 0, at(moved, seen), at(population, who))
 
-    return jax.vmap(of)(jnp.arange(people.shape[0]), people)
+    return jax.vmap(of)(jnp.arange(_length(people)), people)
 
 
 def _final(
     world: World,
     state: State,
-    people: Array,
+    people: People,
     window: Window,
     chance: Draws,
     line: _Timeline,
@@ -314,10 +319,12 @@ def _final(
     """Return the state after the last step."""
     episode, since = line.episode[-1], line.since[-1]
     here = line.episode == episode
-    population = people[episode]
+    population = at(people, episode)
     # Only a person's last visit counts; the others are sent out of bounds and dropped.
-    place = jnp.where(here & visits.last, visits.person, population.shape[0])
-    population = population.at[place].set(steps.outcome.moved, mode="drop")
+    place = jnp.where(here & visits.last, visits.person, world.population)
+    population = jax.tree.map(
+        lambda all, some: all.at[place].set(some, mode="drop"), population, steps.outcome.moved
+    )
     each = worlds.taken(world.space, steps.outcome)
     first = episode == 0
     length = line.episode.shape[0]

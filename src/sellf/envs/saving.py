@@ -10,7 +10,8 @@ import numpy as np
 
 from sellf.envs.build import Actions, Rules, accepting
 from sellf.envs.space import Encoding, Space
-from sellf.envs.world import Arrivals, World
+from sellf.envs.table import Arrivals, TableWorld
+from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS, make_world
 from sellf.errors import InputError
 from sellf.fairness.checks import number
@@ -22,6 +23,7 @@ READS = ("microdata",)
 """Settings that name a file: what was saved does not make anybody read it again."""
 KINDS = {
     "alpha": "f",
+    "odds": "f",
     "encoding.numbers": "f",
     "encoding.changes": "f",
     "arrivals.cumulative": "f",
@@ -48,11 +50,13 @@ def current(rules: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def tables_of(world: World) -> dict[str, np.ndarray]:
+def tables_of(world: TableWorld) -> dict[str, np.ndarray]:
     """Return the arrays of a world."""
     parts = {"encoding": world.encoding._asdict(), "arrivals": world.arrivals._asdict()}
     nested = {f"{part}.{key}": leaf for part, own in parts.items() for key, leaf in own.items()}
     tables = {name: getattr(world, name) for name in TABLES} | nested
+    if world.odds is not None:
+        tables["odds"] = world.odds
     return {name: np.asarray(leaf) for name, leaf in tables.items()}
 
 
@@ -75,22 +79,23 @@ def by_name(world: World, settings: Mapping[str, Any]) -> bool:
     """Return whether name and settings make this very world again, and no file need be read."""
     if world.name not in WORLDS or set(settings) & set(READS):
         return False
+    if not isinstance(world, TableWorld):
+        return False
     try:
         again = named(world.name, settings)
     except InputError:
         return False
-    return again is world or same(again, world)
+    return again is world or (isinstance(again, TableWorld) and same(again, world))
 
 
-def same(one: World, other: World) -> bool:
+def same(one: TableWorld, other: TableWorld) -> bool:
     """Return whether two worlds are alike in every rule and every figure."""
     tables, others = tables_of(one), tables_of(other)
-    return rules_of(one) == rules_of(other) and all(
-        np.array_equal(tables[name], others[name]) for name in tables
-    )
+    alike = rules_of(one) == rules_of(other) and set(tables) == set(others)
+    return alike and all(np.array_equal(tables[name], others[name]) for name in tables)
 
 
-def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
+def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> TableWorld:
     """Put a world together again; refuse what no world can be."""
     try:
         _check_rules(rules)
@@ -104,7 +109,7 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
     fields["start"] = float(rules["start"])
     space: dict[str, Any] = {name: tuple(rules[name]) for name in SPACE}
     space["gain"] = tuple((float(bad), float(good)) for bad, good in rules["gain"])
-    return World(
+    return TableWorld(
         **fields,
         space=Space(
             **space,
@@ -113,6 +118,7 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> World:
         ),
         alpha=arrays["alpha"],
         moves=arrays["moves"],
+        odds=arrays.get("odds"),
         arrivals=Arrivals(**{key: arrays[f"arrivals.{key}"] for key in Arrivals._fields}),
     )
 
@@ -136,6 +142,19 @@ def _check_rules(rules: dict[str, Any]) -> None:
         raise ValueError("it has fewer than two groups, or two of one name.")
 
 
+def _check_chances(tables: dict[str, np.ndarray]) -> None:
+    """Refuse chances of what follows that are none, or that are missing."""
+    if tables["moves"].ndim == 3 and "odds" not in tables:
+        return
+    *cases, successors = tables["moves"].shape
+    odds = tables["odds"]
+    if len(cases) != 3 or odds.shape != (*cases, successors - 1):
+        raise ValueError(f"odds has shape {odds.shape}, and moves {tables['moves'].shape}.")
+    ends = np.ones((*cases, 1))
+    if (np.diff(np.concatenate([ends, odds, 0 * ends], axis=-1), axis=-1) > 1e-6).any():
+        raise ValueError("the chances of what follows are not between 0 and 1.")
+
+
 def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
     """Refuse tables whose shapes do not fit, or that lead out of each other."""
     for name, table in tables.items():
@@ -149,7 +168,7 @@ def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
     shapes = {
         "group": (profiles,),
         "alpha": (profiles,),
-        "moves": (profiles, len(rules["actions"]), 2),
+        "moves": (profiles, len(rules["actions"]), 2, *tables["moves"].shape[3:]),
         "encoding.fixed": (profiles,),
         "encoding.changing": (profiles,),
         "encoding.feature": (onehot,),
@@ -161,6 +180,7 @@ def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
     for name, shape in shapes.items():
         if tables[name].shape != shape:
             raise ValueError(f"{name} has shape {tables[name].shape}, and not {shape}.")
+    _check_chances(tables)
     limits = {
         "group": groups,
         "moves": profiles,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 SMALL = 4096
@@ -104,6 +105,18 @@ def observe(space: Space, profile: Int[Array, "*n"]) -> Float[Array, "*n inputs"
         group.astype(jnp.float32),
     )
     return jnp.concatenate(parts, axis=-1)
+
+
+def bounds(space: Space) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest that each input can be."""
+    table = space.encoding
+    truths = [np.tile([[0.0], [1.0]], (1, n)) for n in (len(table.feature), len(space.groups))]
+    numbers = [
+        np.stack([part.min(axis=0), part.max(axis=0)])
+        for part in (np.asarray(table.numbers), np.asarray(table.changes))
+    ]
+    ends = np.concatenate([truths[0], *numbers, truths[1]], axis=1).astype(np.float32)
+    return ends[0], ends[1]
 
 
 def by_profile(space: Space, value: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -1,11 +1,13 @@
 """A world (F-MDP): a space, and the law behind it: who comes, whose label is good, what follows.
 
-A world is a few arrays over profiles (see `sellf.envs.space`): alpha (the chance of a good label)
-and the profile that follows each decision and label. A population is one profile number per
-person, and everything here is a pure function that compiles and vectorises.
+A simulation asks six things of a world, the methods of `World`, and knows nothing else of people:
+a population is a pytree whose leaves have one entry per person. `sellf.envs.table` answers from
+arrays over profiles, where a population is one profile number per person. Everything here is a pure
+function that compiles and vectorises.
 """
 
-from typing import NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,20 +16,17 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from sellf.envs import window as windows
 from sellf.envs.policy import Chances, Policy, Thresholds, drawn
-from sellf.envs.space import Encoding, Space
+from sellf.envs.space import Space
 from sellf.envs.window import Window
 from sellf.fairness import Counts, Notion, define, gap
 
-
-class Arrivals(NamedTuple):
-    """Who may be in a new population, and how likely."""
-
-    profile: Int[Array, " rows"]
-    cumulative: Float[Array, " rows"]
+People: TypeAlias = Any
+"""Some people: a pytree of arrays, each with one entry per person first. In a world of tables, the
+profile of each."""
 
 
 class World(eqx.Module):
-    """The tables of a world and its rules; see `sellf.make_world`."""
+    """The rules of a world, and what a simulation asks of it; see `sellf.make_world`."""
 
     name: str = eqx.field(static=True)
     space: Space
@@ -38,11 +37,30 @@ class World(eqx.Module):
     """How many decisions Delta_t looks back."""
     start: float = eqx.field(static=True)
     """The resource an episode starts with."""
-    alpha: Float[Array, " profiles"]
-    """alpha(x, z) = P(Y = 1 | x, z)."""
-    moves: Int[Array, "profiles actions 2"]
-    """The profile that follows, by decision and label."""
-    arrivals: Arrivals
+
+    @abstractmethod
+    def arriving(self, key: Key[Array, ""], shape: tuple[int, ...]) -> People:
+        """Draw newcomers."""
+
+    @abstractmethod
+    def seen(self, people: People) -> Array:
+        """Return people as a policy is given them: see `sellf.envs.space.observe`."""
+
+    @abstractmethod
+    def group_of(self, people: People) -> Int[Array, "*n"]:
+        """Return the group of each, as a place in `groups`."""
+
+    @abstractmethod
+    def label_chance(self, people: People) -> Float[Array, "*n"]:
+        """Return alpha(x, z) = P(Y = 1 | x, z) of each."""
+
+    @abstractmethod
+    def luck(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Any:
+        """Draw the chance in transitions; None if there is none."""
+
+    @abstractmethod
+    def follow(self, people: People, action: Array, label: Array, luck: Any) -> People:
+        """Return what becomes of people, by decision, label and chance."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -60,30 +78,49 @@ class World(eqx.Module):
         return self.space.inputs
 
     @property
-    def profiles(self) -> int:
-        """How many different people there can be."""
-        return self.space.profiles
-
-    @property
-    def group(self) -> Int[Array, " profiles"]:
-        """The group of each profile, as a place in `groups`."""
-        return self.space.group
-
-    @property
-    def encoding(self) -> Encoding:
-        """How networks see a profile."""
-        return self.space.encoding
-
-    @property
     def cost(self) -> float:
         """c: an acceptance is worth y - c."""
         return -self.space.gain[-1][0]
 
 
+def at(people: People, index: Any) -> People:
+    """Return some of the people."""
+    return jax.tree.map(lambda leaf: leaf[index], people)
+
+
+def choose(condition: Array, one: People, other: People) -> People:
+    """Return the first where the condition holds, and the second elsewhere."""
+
+    def leaf(yes: Array, no: Array) -> Array:
+        if condition.ndim in (0, yes.ndim):
+            return jnp.where(condition, yes, no)
+        return jnp.where(condition.reshape(-1, *(1,) * (yes.ndim - 1)), yes, no)
+
+    return jax.tree.map(leaf, one, other)
+
+
+def differ(one: People, other: People) -> Bool[Array, " people"]:
+    """Return who is not the same any more."""
+
+    def leaf(new: Array, old: Array) -> Array:
+        changed = new != old
+        if jnp.issubdtype(new.dtype, jnp.inexact):
+            changed = changed & ~(jnp.isnan(new) & jnp.isnan(old))
+        return (
+            jnp.any(changed.reshape(changed.shape[0], -1), axis=1) if changed.ndim > 1 else changed
+        )
+
+    first, *others = jax.tree.leaves(jax.tree.map(leaf, one, other))
+    for changed in others:
+        first = first | changed
+    return first
+
+
 class State(NamedTuple):
     """An episode under way."""
 
-    profile: Int[Array, " people"]
+    profile: People
+    """Everyone in the population."""
     window: Window
     person: Int[Array, ""]
     """Whose turn it is."""
@@ -105,6 +142,8 @@ class Draws(NamedTuple):
     later_action: Float[Array, "*n"]
     person: Int[Array, "*n"]
     """Who comes next."""
+    move: Any = None
+    """For the transition: `World.luck`."""
 
 
 class Outcome(NamedTuple):
@@ -114,8 +153,8 @@ class Outcome(NamedTuple):
     label: Bool[Array, "*n"]
     later_label: Bool[Array, "*n"]
     """A label drawn after the person changed."""
-    moved: Int[Array, "*n"]
-    """The person's profile afterwards."""
+    moved: People
+    """The person afterwards."""
     entry: Int[Array, "*n"]
     """The decision as the window keeps it."""
 
@@ -126,10 +165,10 @@ class Step(NamedTuple):
     It holds everyone's label: whoever passes it on must hide those that no decision reveals.
     """
 
-    profile: Int[Array, "*n"]
+    profile: People
     """The person decided about, before the decision changed them."""
     outcome: Outcome
-    following: Int[Array, "*n"]
+    following: People
     """The person who comes next, or would if the episode had not ended."""
     reward: Float[Array, "*n"]
     terminated: Bool[Array, "*n"]
@@ -142,21 +181,11 @@ class Step(NamedTuple):
     """The decision window as this decision found it."""
 
 
-def newcomers(
-    world: World, key: Key[Array, ""], populations: int = 1
-) -> Int[Array, "populations people"]:
-    """Draw the profiles of new populations."""
-    chance = jax.random.uniform(key, (populations, world.population))
-    row = jnp.searchsorted(world.arrivals.cumulative, chance, side="right")
-    # The last cumulative share may be a rounding error below 1.
-    return world.arrivals.profile[jnp.minimum(row, world.arrivals.profile.shape[0] - 1)]
-
-
 def reset(world: World, key: Key[Array, ""]) -> State:
     """Draw a new population and whose turn is first; nothing was decided yet."""
     key_people, key_person = jax.random.split(key)
     return State(
-        profile=newcomers(world, key_people)[0],
+        profile=at(world.arriving(key_people, (1, world.population)), 0),
         window=windows.without_decisions(world.space, world.window),
         person=jax.random.randint(key_person, (), 0, world.population),
         time=jnp.zeros((), jnp.int32),
@@ -168,7 +197,7 @@ def reset(world: World, key: Key[Array, ""]) -> State:
 def refill(
     world: World,
     key: Key[Array, ""],
-    profile: Int[Array, " people"],
+    profile: People,
     policy: Thresholds,
     predict: Chances | None = None,
 ) -> Window:
@@ -176,11 +205,12 @@ def refill(
 
     Everyone is decided about once (or as often as the window has room), and nobody changes by it.
     """
-    profile = profile[jnp.arange(world.window) % world.population]
+    profile = at(profile, jnp.arange(world.window) % world.population)
+    seen = world.seen(profile)
     chance = jax.random.uniform(key, (3, world.window))
-    action, label = drawn(policy(profile), chance[0]), chance[1] < world.alpha[profile]
-    guess = chance[2] < predict(profile) if predict else jnp.zeros_like(label)
-    entries = windows.entry(world.space, world.group[profile], action, label, guess)
+    action, label = drawn(policy(seen), chance[0]), chance[1] < world.label_chance(profile)
+    guess = chance[2] < predict(seen) if predict else jnp.zeros_like(label)
+    entries = windows.entry(world.space, world.group_of(profile), action, label, guess)
     return windows.of_entries(world.space, entries)
 
 
@@ -190,12 +220,13 @@ def draws(world: World, key: Key[Array, ""], shape: tuple[int, ...] = ()) -> Dra
     chance = jax.random.uniform(key_chance, (3, *shape))
     later = jax.random.uniform(jax.random.fold_in(key_chance, 1), shape)
     person = jax.random.randint(key_person, shape, 0, world.population)
-    return Draws(chance[0], chance[1], chance[2], later, person)
+    move = world.luck(jax.random.fold_in(key_chance, 2), shape)
+    return Draws(chance[0], chance[1], chance[2], later, person, move)
 
 
 def decide(
     world: World,
-    profile: Int[Array, "*n"],
+    profile: People,
     action: Int[Array, "*n"],
     chance: Draws,
     notion: Notion,
@@ -208,15 +239,15 @@ def decide(
     the label after a change is revealed by that decision, not by the one before it. Where there is
     no policy to ask, the decision stands for both.
     """
-    label = chance.label < world.alpha[profile]
-    moved = world.moves[profile, action, label.astype(jnp.int32)]
-    later_label = chance.later_label < world.alpha[moved]
+    label = chance.label < world.label_chance(profile)
+    moved = world.follow(profile, action, label, chance.move)
+    later_label = chance.later_label < world.label_chance(moved)
     # Qualification is acted on through the change that a decision brings about (Sec. 4).
     after = define(notion).delayed
     counted, counted_label = (moved, later_label) if after else (profile, label)
-    decision = drawn(policy(moved), chance.later_action) if after and policy else action
-    guess = chance.guess < predict(counted) if predict else jnp.zeros_like(label)
-    entry = windows.entry(world.space, world.group[profile], decision, counted_label, guess)
+    decision = drawn(policy(world.seen(moved)), chance.later_action) if after and policy else action
+    guess = chance.guess < predict(world.seen(counted)) if predict else jnp.zeros_like(label)
+    entry = windows.entry(world.space, world.group_of(profile), decision, counted_label, guess)
     return Outcome(action, label, later_label, moved, entry)
 
 
@@ -269,16 +300,20 @@ def advance(
     """Decide about the person whose turn it is, with the chance given.
 
     Args:
-        world: the tables and rules.
+        world: the law and the rules.
         state: the episode under way.
         action: a place in `Space.actions`.
         chance: all the randomness in what follows.
         notion: what the decision window is for: some count labels after the change.
         predict: the predictor behind imputed labels; without one they are all 0.
     """
-    profile = state.profile[state.person]
+    profile = at(state.profile, state.person)
     outcome = decide(world, profile, action.astype(jnp.int32), chance, notion, predict)
-    people = jax.lax.dynamic_update_index_in_dim(state.profile, outcome.moved, state.person, 0)
+    people = jax.tree.map(
+        lambda all, one: jax.lax.dynamic_update_index_in_dim(all, one, state.person, 0),
+        state.profile,
+        outcome.moved,
+    )
     window = windows.push(state.window, outcome.entry)
     total = state.taken + taken(world.space, outcome)
     before, after = resource(world, state.taken), resource(world, total)
@@ -287,7 +322,7 @@ def advance(
     result = Step(
         profile=profile,
         outcome=outcome,
-        following=people[chance.person],
+        following=at(people, chance.person),
         reward=reward(world, before, after, outcome),
         terminated=terminated,
         truncated=truncated,
@@ -299,9 +334,7 @@ def advance(
     return State(people, window, chance.person, time, total, over), result
 
 
-def exact_counts(
-    world: World, profile: Int[Array, "*n people"], chance: Float[Array, "*n people"]
-) -> Counts:
+def exact_counts(world: World, profile: People, chance: Float[Array, "*n people"]) -> Counts:
     """Return the expected counts of a whole population under alpha and a policy.
 
     Args:
@@ -309,9 +342,9 @@ def exact_counts(
         profile: of everyone.
         chance: of a favourable decision about each.
     """
-    alpha = world.alpha[profile]
-    group = world.group[profile][..., None]
-    member = group == jnp.arange(len(world.groups)).reshape((1,) * profile.ndim + (-1,))
+    alpha = world.label_chance(profile)
+    group = world.group_of(profile)[..., None]
+    member = group == jnp.arange(len(world.groups)).reshape((1,) * alpha.ndim + (-1,))
 
     def total(values: Array) -> Array:
         return jnp.sum(jnp.where(member, values[..., None], 0.0), axis=-2)
@@ -325,11 +358,20 @@ def exact_counts(
     )
 
 
+def observed(world: World, steps: Step) -> Step:
+    """Return the same with people as a policy is given them."""
+    return steps._replace(
+        profile=world.seen(steps.profile),
+        following=world.seen(steps.following),
+        outcome=steps.outcome._replace(moved=world.seen(steps.outcome.moved)),
+    )
+
+
 def exact_disparity(world: World, state: State, policy: Policy, notion: Notion) -> Array:
     """Return the true disparity of the current population, free of sampling noise.
 
     The expectation over everyone in the population, their labels (alpha) and the policy's
     decisions: no window and no draws.
     """
-    chance = policy(state.profile).chance(world.space.favourable)
+    chance = policy(world.seen(state.profile)).chance(world.space.favourable)
     return gap(notion, exact_counts(world, state.profile, chance))

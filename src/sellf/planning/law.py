@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
+from sellf.envs.table import successors, tabulated
 from sellf.envs.world import World
 from sellf.envs.worlds import make_world
 from sellf.errors import InputError
@@ -77,8 +78,10 @@ def law_of(world: "str | World | Law") -> Law:
             f"world is {short(world)}: give the name of one, or what sellf.make_world or "
             "sellf.world_from_frame returns."
         )
+    world = tabulated(world, "planning")
     alpha = np.asarray(world.alpha, np.float64)
-    moves = np.asarray(world.moves, np.int64)
+    # With chance in transitions: several successors, and the chance of each.
+    moves, chances = successors(world)
     arriving = np.asarray(world.arrivals.profile)
     share = np.diff(np.asarray(world.arrivals.cumulative, np.float64), prepend=0.0)
     people = np.zeros(world.profiles)
@@ -92,7 +95,9 @@ def law_of(world: "str | World | Law") -> Law:
         group=np.asarray(world.group, np.int64),
         people=people,
         alpha=alpha,
-        transition=tuple(_transition(alpha, moves[:, a]) for a in range(moves.shape[1])),
+        transition=tuple(
+            _transition(alpha, moves[:, a], chances[:, a]) for a in range(moves.shape[1])
+        ),
         gain=worth[:, :1] + (worth[:, 1:] - worth[:, :1]) * alpha[None],
         population=world.population,
         horizon=world.horizon,
@@ -100,12 +105,18 @@ def law_of(world: "str | World | Law") -> Law:
     )
 
 
-def _transition(alpha: Floats, moves: NDArray[np.int64]) -> csr_array:
-    """Return the chances of what follows one action, from the profile by outcome."""
+def _transition(alpha: Floats, moves: NDArray[np.int64], chances: Floats) -> csr_array:
+    """Return the chances of what follows one action.
+
+    Args:
+        alpha: the chance of a good outcome.
+        moves: (profiles, 2, successors), who can follow, by outcome.
+        chances: (profiles, 2, successors), of each of them.
+    """
     profiles = len(alpha)
-    rows = np.repeat(np.arange(profiles), 2)
-    chance = np.stack([1 - alpha, alpha], axis=1).ravel()
-    return csr_array((chance, (rows, moves.ravel())), shape=(profiles, profiles))
+    rows = np.repeat(np.arange(profiles), moves[0].size)
+    chance = np.stack([1 - alpha, alpha], axis=1)[..., None] * chances
+    return csr_array((chance.ravel(), (rows, moves.ravel())), shape=(profiles, profiles))
 
 
 def sample(law: Law, people: int, seed: int = 0) -> Law:

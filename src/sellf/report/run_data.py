@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sellf import files
-from sellf.envs.world import World
+from sellf.envs.table import TableWorld, tabulated
 from sellf.errors import InputError
 from sellf.report.charts import shown
 from sellf.studies.records import Record
@@ -133,7 +133,7 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     return columns
 
 
-def classes_of(world: World) -> tuple[str, list[str], np.ndarray]:
+def classes_of(world: TableWorld) -> tuple[str, list[str], np.ndarray]:
     """Return what people are told apart by, its classes, and the class of every profile.
 
     A score of few classes if that is what decisions change; else the chance of a good label, which
@@ -153,7 +153,7 @@ def classes_of(world: World) -> tuple[str, list[str], np.ndarray]:
     return "true chance of a good outcome", names, tenth
 
 
-def policy_picture(world: World, accept: np.ndarray) -> Policy:
+def policy_picture(world: TableWorld, accept: np.ndarray) -> Policy:
     """Return the chance of acceptance by group and class, of newcomers."""
     axis, names, member = classes_of(world)
     group = np.asarray(world.group)
@@ -175,7 +175,10 @@ def _deploy(agents: list[Agent], notify: Callable[[str], None]) -> list[tuple[Ev
     deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // len(agents)))
     many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
     notify(f"{many} will be deployed to {deployments} new populations.")
-    policies = [policy_picture(agent.world, agent.by_profile()[0]) for agent in agents]
+    policies = [
+        policy_picture(tabulated(agent.world, "a picture of the policy"), agent.by_profile()[0])
+        for agent in agents
+    ]
     return list(zip(evaluate_all(agents, deployments), policies, strict=True))
 
 

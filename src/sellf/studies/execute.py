@@ -34,7 +34,9 @@ def perform(run: RunSpec) -> dict[str, bytes]:
     begun = time.perf_counter()
     agent = train_spec(run)
     seconds = time.perf_counter() - begun
-    return _files(run, agent, evaluate(agent, run.deployments, EVALUATION_SEED), seconds)
+    return _files(
+        run, agent, evaluate(agent, deployments=run.deployments, seed=EVALUATION_SEED), seconds
+    )
 
 
 _prepared: set[str] = set()

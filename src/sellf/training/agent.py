@@ -1,7 +1,7 @@
 """A trained agent: what decides, what predicts labels, and the world it was made for."""
 
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,15 @@ from sellf import files
 from sellf.algorithms import networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
-from sellf.envs.policy import Categorical
-from sellf.envs.space import SMALL, observe
+from sellf.envs.policy import Categorical, Chances, Policy
+from sellf.envs.space import SMALL, Space, by_profile, observe
+from sellf.envs.table import tabulated
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import Notion
+from sellf.fairness.checks import short
 from sellf.training import metrics
-from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
+from sellf.training.spec import FORMAT, NEEDED, RunSpec, WorldSpec, from_folder
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,18 @@ class Agent:
         if not self.history:
             return None
         return self.spec.algorithm.statement(self.notion, self.spec.config, self.history)
+
+    def in_world(self, world: World) -> "Agent":
+        """Return the same agent in another world, where people look alike to it."""
+        asked = ("groups", "columns", "actions")
+        for name in asked:
+            own, other = getattr(self.world.space, name), getattr(world.space, name)
+            if own != other:
+                raise InputError(
+                    f"the agent was trained where {name} are {short(own)}, and {world.name} has "
+                    f"{short(other)}: it cannot decide there."
+                )
+        return replace(self, spec=replace(self.spec, world=WorldSpec(world.name, given=world)))
 
     def plot(self) -> Any:
         """Draw how the training went: reward, disparity, acceptance and what it cost."""
@@ -123,7 +137,7 @@ class Agent:
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the policy's log-odds and the predicted chance of a good label, by profile."""
-        run, world = _tables(self.spec.algorithm), self.world
+        run, world = _tables(self.spec.algorithm), tabulated(self.world, "a table of decisions")
         # Piece by piece: a large world does not fit through a network at once. The last piece is
         # filled up, so that one program does for all.
         piece = min(world.profiles, SMALL)
@@ -204,6 +218,18 @@ def load(path: str | Path) -> Agent:
         None if predictor is None else jnp.asarray(predictor),
         metrics.read(path / "metrics.jsonl", spec.iterations),
     )
+
+
+def decisions(
+    algorithm: Algorithm, space: Space, parameters: Array, predictor: Array | None
+) -> tuple[Policy, Chances | None]:
+    """Return an agent's policy and its predictor, if it has one, as functions of people."""
+    outputs = by_profile(space, partial(networks.run, algorithm.stacks(space), parameters))
+    policy = networks.policy(space, outputs, algorithm.reject_below)
+    if predictor is None or algorithm.predictor is None:
+        return policy, None
+    labels = by_profile(space, partial(networks.run, (algorithm.predictor,), predictor))
+    return policy, lambda people: jax.nn.sigmoid(labels(people)[0])
 
 
 @lru_cache(maxsize=64)

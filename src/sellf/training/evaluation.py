@@ -1,27 +1,31 @@
-"""Deployments of a trained agent, and what they show over time."""
+"""Deployments of a trained agent, or of any policy, and what they show over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
+from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.seen import disparities
 from sellf.compiling import compiled, use_cache
 from sellf.envs import world as worlds
 from sellf.envs.policy import Categorical, Chances, Policy, chance_of, thresholds
 from sellf.envs.rollout import renewed, replay
+from sellf.envs.table import TableWorld
 from sellf.envs.world import World
+from sellf.envs.worlds import make_world
 from sellf.errors import InputError
-from sellf.fairness import VIEWS, Notion, gap, utility
+from sellf.fairness import VIEWS, Notion, define, gap, utility
 from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
-from sellf.training.agent import Agent
+from sellf.training.agent import Agent, decisions
+from sellf.training.policies import called_back, tabulated_policy
 
 MOST_DEPLOYMENTS = 100_000
 PURPOSE = 1
@@ -146,15 +150,40 @@ class Evaluation(Table):
         return figure
 
 
-def evaluate(agent: Agent, deployments: int = 10, seed: int = 0) -> Evaluation:
-    """Deploy a trained agent to new populations and measure it over time.
+def evaluate(
+    policy: Any,
+    world: World | str | None = None,
+    notion: Notion | None = None,
+    deployments: int = 10,
+    seed: int = 0,
+) -> Evaluation:
+    """Deploy a policy to new populations and measure it over time.
+
+    The same seed means the same populations for every policy.
 
     Args:
-        agent: from `sellf.train` or `sellf.load`.
+        policy: an agent of `sellf.train` or `sellf.load`; an object with `predict_proba` (chances
+            of actions, as scikit-learn's classifiers return them) or `predict` (actions, as
+            Stable-Baselines3's models return them); or a function. They are given observations,
+            one row per person in the order of `world.columns`, and return actions, or the chance
+            of each action in rows. A policy that draws must return chances.
+        world: a world or the name of one; of an agent by default the one it was trained in.
+        notion: by which the disparity is measured; of an agent by default its own, else
+            "opportunity".
         deployments: how many new populations.
         seed: of the deployments; the training's seed plays no part in them.
     """
-    return evaluate_all([agent], deployments, seed)[0]
+    keys = _keys(deployments, seed)
+    if isinstance(world, int):
+        raise InputError(f"world is {world}: if that is how many, give deployments={world}.")
+    if isinstance(world, str):
+        world = make_world(world)
+    if isinstance(policy, Agent):
+        agent = policy if world is None else policy.in_world(world)
+        return _deployed([_of_agent(agent, notion)], keys)[0]
+    if world is None:
+        raise InputError("no world given: of a policy say where it decides, world='lending'.")
+    return _deployed([_of_policy(policy, world, notion or "opportunity")], keys)[0]
 
 
 def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) -> list[Evaluation]:
@@ -165,17 +194,58 @@ def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) 
         deployments: how many new populations, the same for all agents.
         seed: of the deployments.
     """
+    keys = _keys(deployments, seed)
+    return _deployed([_of_agent(agent) for agent in agents], keys)
+
+
+class Deployable(NamedTuple):
+    """A policy in a world, ready to be deployed."""
+
+    world: World
+    notion: Notion
+    run: Callable[[Array], Any]
+    """One deployment, from its key."""
+    has_predictor: bool
+
+
+def _of_agent(agent: Agent, notion: Notion | None = None) -> Deployable:
+    _check(agent)
+    world, notion = agent.world, notion or agent.notion
+    if isinstance(world, TableWorld):
+        run = partial(program(notion), world, *agent.tables())
+    else:
+        own = of_agent(notion, agent.spec.algorithm)
+        run = partial(own, world, agent.parameters, agent.predictor)
+    return Deployable(world, notion, run, agent.spec.has_predictor)
+
+
+def _of_policy(policy: Any, world: World, notion: Notion) -> Deployable:
+    define(notion)
+    if isinstance(world, TableWorld):
+        nothing = np.zeros(world.profiles, np.float32)
+        run = partial(program(notion), world, tabulated_policy(policy, world.space), nothing)
+    else:
+        decide = called_back(policy, world.space)
+        run = partial(compiled(partial(_run, notion, decide)), world)
+    return Deployable(world, notion, run, has_predictor=False)
+
+
+def _run(notion: Notion, policy: Policy, world: World, key: Array) -> dict[str, Array]:
+    return deploy(world, notion, policy, None, key)
+
+
+def _keys(deployments: int, seed: int) -> Key[Array, " deployments"]:
     deployments = whole("deployments", deployments, low=1, high=MOST_DEPLOYMENTS)
-    keys = deployment_keys(check_seed("seed", seed), deployments)
+    return deployment_keys(check_seed("seed", seed), deployments)
+
+
+def _deployed(what: Sequence[Deployable], keys: Key[Array, " deployments"]) -> list[Evaluation]:
     use_cache()
     results = []
-    for agent in agents:
-        _check(agent)
-        log_odds, predict = agent.tables()
-        run = program(agent.notion)
-        each = [run(agent.world, log_odds, predict, key) for key in keys]
+    for one in what:
+        each = [one.run(key) for key in keys]
         raw = jax.tree.map(lambda *leaves: np.stack(leaves), *each)
-        results.append(_summarise(agent, raw))
+        results.append(_summarise(one, raw))
     return results
 
 
@@ -210,6 +280,17 @@ def program(notion: Notion) -> Any:
     return compiled(run)
 
 
+@lru_cache(maxsize=8)
+def of_agent(notion: Notion, algorithm: Algorithm) -> Any:
+    """Return one compiled deployment of agents whose people are in no table."""
+
+    def run(world: World, parameters: Array, predictor: Any, key: Array) -> dict[str, Array]:
+        decide, predict = decisions(algorithm, world.space, parameters, predictor)
+        return deploy(world, notion, decide, predict, key)
+
+    return compiled(run)
+
+
 def deploy(
     world: World, notion: Notion, policy: Policy, predict: Chances | None, key: Key[Array, ""]
 ) -> dict[str, Array]:
@@ -230,9 +311,10 @@ def deploy(
         over = (steps.terminated | steps.truncated).astype(jnp.int32)
         # A step counts up to and with the one that ends the episode.
         counts = going & (jnp.cumsum(over) - over == 0)
-        group = world.group[steps.profile][:, None] == jnp.arange(len(world.groups))[None, :]
+        group = world.group_of(steps.profile)[:, None] == jnp.arange(len(world.groups))[None, :]
         group = group & counts[:, None]
-        odds = renewed(world, draw, after.profile, odds, after.profile != state.profile)
+        changed = worlds.differ(after.profile, state.profile)
+        odds = renewed(world, draw, after.profile, odds, changed)
         favourable = chance_of(space.favourable, odds)
         counts_now = worlds.exact_counts(world, after.profile, favourable)
         result = {
@@ -248,7 +330,7 @@ def deploy(
         }
         return (after, going & (jnp.sum(over) == 0), odds), result
 
-    begin = (state, jnp.asarray(True), draw(state.profile))
+    begin = (state, jnp.asarray(True), draw(world.seen(state.profile)))
     return jax.lax.scan(part, begin, jax.random.split(key_steps, POINTS))[1]
 
 
@@ -270,9 +352,9 @@ def _mean_of(values: np.ndarray, counts: np.ndarray, axis: int | tuple[int, ...]
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
+def _summarise(what: Deployable, raw: Mapping[str, np.ndarray]) -> Evaluation:
     """Average what was recorded; steps after an episode's end do not count."""
-    world = agent.world
+    world = what.world
     counts = raw["counts"]
     going = raw["going"]
 
@@ -288,7 +370,7 @@ def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
     time = np.minimum(np.arange(1, POINTS + 1) * length, world.horizon)
     views = {view: over_time(raw[f"gap_{view}"]) for view in VIEWS}
     found = Evaluation(
-        notion=agent.notion,
+        notion=what.notion,
         groups=world.groups,
         rewards=total[:, -1],
         disparities=views | {"exact": _mean_of(exact, going, axis=1)},
@@ -304,4 +386,4 @@ def _summarise(agent: Agent, raw: Mapping[str, np.ndarray]) -> Evaluation:
             "qualification": raw["qualification"],
         },
     )
-    return found if agent.spec.has_predictor else found.without_imputed()
+    return found if what.has_predictor else found.without_imputed()

@@ -13,6 +13,7 @@ from sellf.algorithms import catalogue
 from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.config import PPO, as_dict
 from sellf.envs import saving
+from sellf.envs.table import tabulated
 from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
@@ -146,7 +147,7 @@ class RunSpec:
         """Return the tables of a world as a file, if its name and settings do not make it again."""
         if self.world.by_name:
             return {}
-        tables = saving.tables_of(self.world.make())
+        tables = saving.tables_of(tabulated(self.world.make(), "saving"))
         return {"world.safetensors": files.tensors_to_bytes(tables)}
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sellf.envs.space import observe
+from sellf.envs.table import tabulated
 from sellf.envs.worlds import make_world
 from sellf.studies.plots import style
 from sellf.studies.records import Results
@@ -25,7 +26,7 @@ HATCHES = ("", "///", "...", "xxx")
 
 def distributions(results: Results, name: str, settings: dict[str, Any]) -> "Figure":
     """Draw the features of a new population and the chance of a good label, group by group."""
-    world = make_world(name, **settings)
+    world = tabulated(make_world(name, **settings), "this picture")
     share = np.diff(np.asarray(world.arrivals.cumulative, np.float64), prepend=0.0)
     there = share > 0
     share, profile = share[there], np.asarray(world.arrivals.profile)[there]
