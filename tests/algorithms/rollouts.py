@@ -13,7 +13,7 @@ from sellf.fairness import Counts
 def task_of(world, notion, iterations=1):
     """Return a task in a world, with the usual policy."""
     actor = Stack(policies=len(world.space.actions) - 1, critics=0)
-    return Task(world.space, notion, iterations, actor)
+    return Task(world.space, notion, iterations, actor, world.population, world.horizon)
 
 
 def seen_of(space, profile, moved, action, positive, last=None):

@@ -35,6 +35,9 @@ def _cache(tmp_path_factory):
 
 
 def short(algorithm, **settings):
+    if algorithm == "sellf-plan":  # it takes no gradient steps
+        settings = {"steps": 1024, "rollout": 256, "progress": False, **settings}
+        return sellf.train("lending", algorithm, world_settings=SMALL, **settings)
     return sellf.train("lending", algorithm, world_settings=SMALL, **{**SHORT, **settings})
 
 
@@ -96,7 +99,7 @@ def test_a_floor_of_its_own_for_each_of_the_runs_side_by_side():
     assert not same(*together)
 
 
-QUICK = ("lending sellf", "lending sellf-direct", "recidivism ppo", "recidivism sellf")
+QUICK = ("lending sellf", "lending sellf-direct", "lending sellf-plan", "recidivism ppo", "recidivism sellf")
 BLIND = [
     pytest.param(
         world, name, "accuracy", marks=() if f"{world} {name}" in QUICK else pytest.mark.slow
@@ -111,8 +114,10 @@ BLIND = [
 def test_flipping_every_hidden_label_leaves_the_trained_agent_bit_for_bit(
     world, algorithm, notion, monkeypatch
 ):
+    settings = {k: v for k, v in SHORT.items() if k != "epochs" or algorithm != "sellf-plan"}
+
     def train():
-        return sellf.train(world, algorithm, notion=notion, world_settings=SMALL, **SHORT)
+        return sellf.train(world, algorithm, notion=notion, world_settings=SMALL, **settings)
 
     monkeypatch.setenv("SELLF_CACHE", "")
     plain = train()

@@ -4,16 +4,18 @@ Each hook has a type here that says what it is given and what it returns. None o
 world: what a `Space` does not hold, an algorithm cannot know.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from sellf.algorithms import losses
 from sellf.algorithms.advantages import standardised
-from sellf.algorithms.config import PPO
-from sellf.algorithms.networks import Stack
+from sellf.algorithms.config import PPO, Settings
+from sellf.algorithms.networks import AnyStack, Stack
 from sellf.algorithms.seen import Seen
 from sellf.envs.policy import Categorical, Chances, Policy
 from sellf.envs.space import Space
@@ -33,8 +35,12 @@ class Task(eqx.Module):
     space: Space
     notion: Notion = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
-    actor: Stack = eqx.field(static=True)
+    actor: AnyStack = eqx.field(static=True)
     """The shape of the policy's networks."""
+    population: int = eqx.field(static=True)
+    """How many people there are, any of whom may come next."""
+    horizon: int = eqx.field(static=True)
+    """After how many decisions an episode ends at the latest."""
 
 
 class Deciding(NamedTuple):
@@ -97,7 +103,7 @@ class Batch(NamedTuple):
 class Networks(Protocol):
     """The networks: the first are the policy, the others critics."""
 
-    def __call__(self, space: Space, /) -> tuple[Stack, ...]: ...
+    def __call__(self, space: Space, /) -> tuple[AnyStack, ...]: ...
 
 
 @runtime_checkable
@@ -160,6 +166,18 @@ class StopAt(Protocol):
     """Return past which mean divergence from the old policy no further epochs follow."""
 
     def __call__(self, config: Any, /) -> Array: ...
+
+
+@runtime_checkable
+class Decide(Protocol):
+    """Return a policy's parameters, what is kept, and figures to log, from what is kept so far.
+
+    It is not compiled: arrays are NumPy's, and it may take as long as it likes.
+    """
+
+    def __call__(
+        self, task: Task, config: Any, iteration: int, extra: Extra, /
+    ) -> tuple[Array | np.ndarray, Extra, Mapping[str, Any]]: ...
 
 
 @runtime_checkable
@@ -234,7 +252,7 @@ class Algorithm(NamedTuple):
     """An algorithm: what it may see, which networks it has, and its hooks on the trainer."""
 
     name: str
-    config: type[PPO]
+    config: type[Settings]
     summary: str
     view: View = "accepted"
     """In which view it may see the disparity; only an oracle has "true"."""
@@ -258,6 +276,9 @@ class Algorithm(NamedTuple):
     """Instead of PPO's loss."""
     project: OnBatch | None = None
     """The loss of a second pass over the decisions, with the policy after the first as `before`."""
+    decide: Decide | None = None
+    """Instead of gradient steps: the whole update, between compiled rollouts and before the
+    first."""
     stop_at: StopAt | None = None
     people: int = 0
     """How many people of the rollout are drawn beside each minibatch, for the penalty."""

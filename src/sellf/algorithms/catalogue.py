@@ -3,12 +3,13 @@
 from typing import Any
 
 from sellf.algorithms.algorithm import Algorithm
-from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.config import Settings, as_dict
 from sellf.algorithms.cup import cup
 from sellf.algorithms.direct import direct
 from sellf.algorithms.elbert import elbert
 from sellf.algorithms.focops import focops
 from sellf.algorithms.lagrangian import pid_lagrangian, ppo_lagrangian
+from sellf.algorithms.plan import plan
 from sellf.algorithms.pocar import pocar, pocar_oracle
 from sellf.algorithms.ppo import ppo
 from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
@@ -30,6 +31,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         sellf_semi,
         sellf_relu,
         direct,
+        plan,
     )
 }
 
@@ -48,7 +50,7 @@ def find(name: str) -> Algorithm:
     return ALGORITHMS[name]
 
 
-def configure(algorithm: Algorithm, settings: dict[str, Any]) -> PPO:
+def configure(algorithm: Algorithm, settings: dict[str, Any]) -> Settings:
     """Return the algorithm's configuration with some settings changed, all of them checked."""
     known = as_dict(algorithm.config())
     for name, value in settings.items():
@@ -74,7 +76,7 @@ def _number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
-def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, PPO]:
+def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, Settings]:
     """Return an algorithm by name, as its settings want it, and all of its settings."""
     algorithm = find(name)
     config = configure(algorithm, settings)

@@ -26,7 +26,18 @@ def hyperparameters(cls: type[T]) -> type[T]:
 
 
 @hyperparameters
-class PPO:
+class Settings:
+    """What all algorithms share."""
+
+    rollout: int = 2048
+    """Decisions per iteration."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@hyperparameters
+class PPO(Settings):
     """Proximal policy optimisation, with the settings that all algorithms share (App. "Exp.")."""
 
     learning_rate: float = 1e-5
@@ -45,18 +56,13 @@ class PPO:
     """Weight of the value loss."""
     gradient_norm: float = 0.5
     """Gradients are scaled down to this norm."""
-    rollout: int = 2048
-    """Decisions per iteration."""
     batch: int = 64
     """Decisions per gradient step."""
     epochs: int = 10
     """How often each decision is used."""
 
-    def __post_init__(self) -> None:
-        check(self)
 
-
-def check(config: PPO) -> None:
+def check(config: Settings) -> None:
     """Refuse settings that cannot work; values that a program varies are checked before."""
     for field in dataclasses.fields(config):  # pyright: ignore[reportArgumentType]
         value = getattr(config, field.name)
@@ -72,16 +78,16 @@ def check(config: PPO) -> None:
             raise InputError(f"{field.name} is {value}: give 0 or more.")
         if field.name in ("learning_rate", "adam_epsilon") and value == 0:
             raise InputError(f"{field.name} is 0: give a number above 0.")
-        if field.name == "guard_delta" and not 0 < value < 1:
+        if field.name in ("guard_delta", "delta") and not 0 < value < 1:
             raise InputError(f"{field.name} is {value}: give a number above 0 and below 1.")
         if field.name in ("gamma", "gae_lambda", "omega") and value > 1:
             raise InputError(f"{field.name} is {value}: give a number from 0 to 1.")
     for name in ("rollout", "batch"):
-        if getattr(config, name) == 1:
+        if getattr(config, name, 2) == 1:
             raise InputError(
                 f"{name} is 1: give 2 or more, as decisions are compared within a batch."
             )
-    if config.rollout % config.batch:
+    if isinstance(config, PPO) and config.rollout % config.batch:
         near = config.rollout // config.batch * config.batch or config.batch
         raise InputError(
             f"batch is {config.batch}, which does not divide rollout, {config.rollout}: change "

@@ -4,15 +4,16 @@ Parameters live in one flat vector, so that Adam is one fused pass over it; `unf
 into layers. Networks of one shape (an actor and its critic, say) are a *stack*, computed together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float, Int, Key
 
 from sellf.envs.policy import Categorical, Policy
 from sellf.envs.space import Space
@@ -56,33 +57,103 @@ class Stack:
         """The policy's networks alone."""
         return replace(self, critics=0)
 
-
-def size(stacks: tuple[Stack, ...], inputs: int) -> int:
-    """Return how many parameters there are."""
-    return sum(prod(shape) for stack in stacks for shape in stack.shapes(inputs))
-
-
-def init(stacks: tuple[Stack, ...], inputs: int, key: Key[Array, ""]) -> Float[Array, " size"]:
-    """Return orthogonal weights (gain sqrt 2 in hidden layers) and zero biases, flat."""
-    parts: list[Array] = []
-    orthogonal = jax.nn.initializers.orthogonal()
-    for stack in stacks:
-        shapes = stack.shapes(inputs)
+    def start(self, inputs: int, keys: Iterator[Key[Array, ""]]) -> list[Array]:
+        """Return orthogonal weights (gain sqrt 2 in hidden layers) and zero biases."""
+        parts: list[Array] = []
+        orthogonal = jax.nn.initializers.orthogonal()
+        shapes = self.shapes(inputs)
         for number, shape in enumerate(shapes):
-            key, key_layer = jax.random.split(key)
+            key_layer = next(keys)
             if number % 2:
                 parts.append(jnp.zeros(prod(shape)))
                 continue
             last = number == len(shapes) - 2
-            gains = jnp.asarray(stack.gains() if last else [np.sqrt(2.0)] * shape[0], jnp.float32)
-            keys = jax.random.split(key_layer, shape[0])
-            weights = jax.vmap(lambda k, s=shape[1:]: orthogonal(k, s, jnp.float32))(keys)
+            gains = jnp.asarray(self.gains() if last else [np.sqrt(2.0)] * shape[0], jnp.float32)
+            each = jax.random.split(key_layer, shape[0])
+            weights = jax.vmap(lambda k, s=shape[1:]: orthogonal(k, s, jnp.float32))(each)
             parts.append((gains[:, None, None] * weights).ravel())
-    return jnp.concatenate(parts)
+        return parts
+
+    def outputs(self, layers: list[Array], x: Float[Array, "rows inputs"]) -> Array:
+        """Return the output of each network for all rows."""
+        act = ACTIVATIONS[self.activation]
+        h = jnp.einsum("ri,nio->nro", x, layers[0]) + layers[1]
+        for weights, bias in zip(layers[2::2], layers[3::2], strict=True):
+            h = jnp.einsum("nri,nio->nro", act(h), weights) + bias
+        return h[..., 0] * jnp.asarray(self.scales(), jnp.float32)[:, None]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table in place of networks: a person's entry is that of their cell.
+
+    The cell is the nearest of some prototypes, by the inputs that matter, together with the class
+    of a score. In a small world every profile is a prototype, and there is one class.
+    """
+
+    policies: int
+    """How many tables there are: the log-odds of every action but the first."""
+    prototypes: int
+    classes: int
+    """Of equal width, of the chance that the score stands for."""
+    critics: int = 0
+
+    @property
+    def number(self) -> int:
+        """How many cells there are."""
+        return self.prototypes * self.classes
+
+    @property
+    def actor(self) -> "Cells":
+        """The policy alone."""
+        return self
+
+    def shapes(self, inputs: int) -> list[tuple[int, ...]]:
+        """Return the shapes: which inputs matter, prototypes, the score and its bias, tables."""
+        table = (self.policies, self.number)
+        return [(inputs,), (self.prototypes, inputs), (inputs,), (1,), table]
+
+    def start(self, inputs: int, keys: Iterator[Key[Array, ""]]) -> list[Array]:
+        """Return zeros: everyone in one cell, in which all actions are equally likely."""
+        return [jnp.zeros(prod(shape)) for shape in self.shapes(inputs)]
+
+    def cell(self, layers: list[Array], x: Float[Array, "rows inputs"]) -> Int[Array, " rows"]:
+        """Return the cell of each row."""
+        matters, prototypes, weights, bias = layers[:4]
+        # |x - p|^2 less |x|^2, which is the same for all of them.
+        weighed = prototypes * matters[None]
+        apart = jnp.sum(weighed * prototypes, axis=1)[None] - 2 * x @ weighed.T
+        share = jax.nn.sigmoid(x @ weights + bias)
+        found = jnp.clip((share * self.classes).astype(jnp.int32), 0, self.classes - 1)
+        return jnp.argmin(apart, axis=1).astype(jnp.int32) * self.classes + found
+
+    def outputs(self, layers: list[Array], x: Float[Array, "rows inputs"]) -> Array:
+        """Return the entry of each table for all rows."""
+        return layers[4][:, self.cell(layers, x)]
+
+
+AnyStack: TypeAlias = Stack | Cells
+
+
+def size(stacks: tuple[AnyStack, ...], inputs: int) -> int:
+    """Return how many parameters there are."""
+    return sum(prod(shape) for stack in stacks for shape in stack.shapes(inputs))
+
+
+def init(stacks: tuple[AnyStack, ...], inputs: int, key: Key[Array, ""]) -> Float[Array, " size"]:
+    """Return the parameters of all networks before anything is learned, flat."""
+    keys = _one_by_one(key)
+    return jnp.concatenate([part for stack in stacks for part in stack.start(inputs, keys)])
+
+
+def _one_by_one(key: Key[Array, ""]) -> Iterator[Key[Array, ""]]:
+    while True:
+        key, drawn = jax.random.split(key)
+        yield drawn
 
 
 def unflatten(
-    stacks: tuple[Stack, ...], inputs: int, flat: Float[Array, " size"]
+    stacks: tuple[AnyStack, ...], inputs: int, flat: Float[Array, " size"]
 ) -> list[list[Array]]:
     """Cut the flat vector into layers."""
     layers: list[list[Array]] = []
@@ -102,29 +173,22 @@ def flatten(layers: list[list[Array]]) -> Float[Array, " size"]:
 
 
 def forward(
-    stacks: tuple[Stack, ...], layers: list[list[Array]], x: Float[Array, "rows inputs"]
+    stacks: tuple[AnyStack, ...], layers: list[list[Array]], x: Float[Array, "rows inputs"]
 ) -> Float[Array, "networks rows"]:
     """Return the outputs of all networks for all rows."""
-    outputs: list[Array] = []
-    for stack, own in zip(stacks, layers, strict=True):
-        act = ACTIVATIONS[stack.activation]
-        h = jnp.einsum("ri,nio->nro", x, own[0]) + own[1]
-        for weights, bias in zip(own[2::2], own[3::2], strict=True):
-            h = jnp.einsum("nri,nio->nro", act(h), weights) + bias
-        scale = jnp.asarray(stack.scales(), jnp.float32)
-        outputs.append(h[..., 0] * scale[:, None])
+    outputs = [stack.outputs(own, x) for stack, own in zip(stacks, layers, strict=True)]
     return jnp.concatenate(outputs) if len(outputs) > 1 else outputs[0]
 
 
 def run(
-    stacks: tuple[Stack, ...], flat: Float[Array, " size"], x: Float[Array, "rows inputs"]
+    stacks: tuple[AnyStack, ...], flat: Float[Array, " size"], x: Float[Array, "rows inputs"]
 ) -> Float[Array, "networks rows"]:
     """Return the outputs of all networks, from the flat vector of their parameters."""
     return forward(stacks, unflatten(stacks, x.shape[-1], flat), x)
 
 
 def actor_of(
-    stacks: tuple[Stack, ...], inputs: int, flat: Float[Array, " size"]
+    stacks: tuple[AnyStack, ...], inputs: int, flat: Float[Array, " size"]
 ) -> Float[Array, " part"]:
     """Return the parameters of the policy's networks alone: the first of the first stack."""
     first = unflatten(stacks, inputs, flat)[0]

@@ -37,6 +37,16 @@ class Source(Protocol):
         """What may be known of the people and the actions."""
         ...
 
+    @property
+    def population(self) -> int:
+        """How many people there are, any of whom may come next."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """After how many decisions an episode ends at the latest."""
+        ...
+
     def start(self, key: Key[Array, ""]) -> Any:
         """Return the state that the first decisions begin from."""
         ...
@@ -58,6 +68,16 @@ class Simulator(eqx.Module):
     def space(self) -> Space:
         """What may be known of the world."""
         return self.world.space
+
+    @property
+    def population(self) -> int:
+        """How many people there are."""
+        return self.world.population
+
+    @property
+    def horizon(self) -> int:
+        """How long an episode is at most."""
+        return self.world.horizon
 
     def start(self, key: Key[Array, ""]) -> State:
         """Draw a population."""

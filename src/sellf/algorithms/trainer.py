@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from sellf.algorithms import networks
@@ -106,6 +107,9 @@ def iterate(
         networks.policy(space, outputs), networks.actor_of(stacks, space.inputs, parameters)
     )
     learned = algorithm.learn(task, config, state.extra, seen, deciding, key_learn)
+    if algorithm.decide is not None:
+        following = TrainState(key, state.iteration + 1, source, state.learner, learned.extra)
+        return following, measured | learned.figures
 
     before, after = outputs(seen.profile), outputs(seen.following)
     others = len(space.actions) - 1
@@ -149,7 +153,24 @@ def iterate(
 def _task(algorithm: Algorithm, problem: Problem) -> Task:
     space = problem.source.space
     actor = algorithm.stacks(space)[0].actor
-    return Task(space, problem.notion, problem.iterations, actor)
+    source = problem.source
+    return Task(space, problem.notion, problem.iterations, actor, source.population, source.horizon)
+
+
+def decided(
+    algorithm: Algorithm, problem: Problem, config: Any, state: TrainState
+) -> tuple[TrainState, Metrics]:
+    """Return the state with the policy that an algorithm which is not compiled decides on."""
+    if algorithm.decide is None:
+        return state, {}
+    extra = jax.tree.map(np.asarray, state.extra)
+    task = _task(algorithm, problem)
+    found = algorithm.decide(task, config, int(state.iteration), extra)
+    parameters, extra, figures = found
+    # Single precision, as in everything that is compiled, whatever it was decided in.
+    kept = jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), extra, state.extra)
+    learner = state.learner._replace(parameters=jnp.asarray(parameters, jnp.float32))
+    return state._replace(learner=learner, extra=kept), dict(figures)
 
 
 def improve(

@@ -96,9 +96,9 @@ def train(
 
     Args:
         world: lending, recidivism, school or school-continuous.
-        algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi, sellf-relu, ppo,
-            pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian or cup; with --help
-            after it, its own settings are shown.
+        algorithm: sellf-direct or sellf-plan (give --omega), sellf (the paper's), sellf-semi,
+            sellf-relu, ppo, pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian or
+            cup; with --help after it, its own settings are shown.
         notion: opportunity, accuracy, qualification, predictive-parity, false-positive-rate
             or equalized-odds.
         steps: how many decisions to learn from.

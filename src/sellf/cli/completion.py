@@ -23,7 +23,7 @@ SHELLS = ("bash", "zsh", "fish")
 TRAINED = tuple(name for name in NOTIONS if define(name).needs_label)
 WORLDS = ("lending", "recidivism", "school", "school-continuous")
 ALGORITHMS = (
-    *("sellf-direct", "sellf", "sellf-semi", "sellf-relu"),
+    *("sellf-direct", "sellf-plan", "sellf", "sellf-semi", "sellf-relu"),
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),
     *("ppo-lagrangian", "pid-lagrangian", "cup"),
 )

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_type_hints
 import tyro
 
 from sellf.algorithms import catalogue
-from sellf.algorithms.config import PPO
+from sellf.algorithms.config import Settings
 from sellf.cli.documented import documented
 from sellf.errors import InputError
 
@@ -26,7 +26,7 @@ def of_all_algorithms() -> dict[str, str]:
     return found
 
 
-def flags(config: type[PPO]) -> list[inspect.Parameter]:
+def flags(config: type[Settings]) -> list[inspect.Parameter]:
     """Return the settings as parameters of a command; None stands for the default."""
     defaults, types = config(), get_type_hints(config)
     found = []

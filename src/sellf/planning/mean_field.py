@@ -21,6 +21,8 @@ from scipy.stats import binom
 from sellf.fairness.notions import Rate
 from sellf.planning.law import Floats, Law
 
+TIMES = 50
+"""Into so many parts the times of decisions are grouped."""
 TAIL = 1e-14
 """The chance of more visits than are counted."""
 
@@ -138,6 +140,57 @@ def population(law: Law, policy: Floats, times: NDArray[np.int64]) -> Floats:
     """Return the expected population (times, profiles) after so many decisions of one policy."""
     part = _segment(law, 0, law.horizon, np.asarray(times, np.int64))
     return part.at @ _visits(law, policy, law.people, len(part.end))
+
+
+def visits(law: Law, times: NDArray[np.int64] | None = None) -> Floats:
+    """Return the share of decisions before which somebody was met 0, 1, 2, ... times.
+
+    Args:
+        law: with population and horizon.
+        times: of the decisions; all of the horizon if not given.
+    """
+    if times is None:
+        part = _segment(law, 0, law.horizon, np.zeros(0, np.int64))
+        return part.decisions / part.decisions.sum()
+    number, edges = np.histogram(times, bins=TIMES)
+    middle = ((edges[:-1] + edges[1:]) / 2).astype(np.int64)
+    return number @ _segment(law, 0, law.horizon, middle).at / len(times)
+
+
+def met(law: Law, chance: Floats, share: Floats) -> Floats:
+    """Return the share of decisions about each profile.
+
+    Args:
+        law: of people and outcomes.
+        chance: (actions, profiles), of one policy.
+        share: of decisions by number of visits, as `visits` returns it.
+    """
+    return share @ _visits(law, chance, law.people, len(share))
+
+
+def first(law: Law, chance: Floats, share: Floats, seen: Floats, turns: int = 20) -> Floats:
+    """Return the shares of a first population that explain best whom decisions were about.
+
+    Everyone met was somebody in the first population, and came to be who they are by the policy's
+    transition. This is the EM algorithm for that mixture.
+
+    Args:
+        law: with the transitions; its people are where the search starts.
+        chance: (actions, profiles), with which was decided.
+        share: of decisions by number of visits.
+        seen: how many decisions were about each profile.
+        turns: how many steps of it.
+    """
+    onward, people = law.mixed(chance), law.people
+    for _ in range(turns):
+        expected = share @ _visits(law, chance, people, len(share))
+        ratio = np.where(expected > 0, seen / np.where(expected > 0, expected, 1.0), 0.0)
+        credit = share[-1] * ratio
+        for weight in share[-2::-1]:
+            credit = weight * ratio + onward @ credit
+        people = people * credit
+        people = people / people.sum()
+    return people
 
 
 def _visits(law: Law, chance: Floats, people: Floats, number: int) -> Floats:

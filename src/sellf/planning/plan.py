@@ -83,6 +83,22 @@ def smallest(world: str | World | Law, notion: Notion, *, segments: int = 1) -> 
     return describe(problem, bounded, bound, fine(problem))
 
 
+def search(
+    law: Law, notion: Notion, omega: float, cell: NDArray[np.int64], begin: Sequence[Floats] = ()
+) -> tuple[Problem, Found]:
+    """Return the best policy over given cells, with the problem that it solves.
+
+    Args:
+        law: a known or an estimated one.
+        notion: what is to be equal between groups.
+        omega: the disparity that is tolerated.
+        cell: of each profile, counted from 0.
+        begin: variables to start from, beside a greedy and an even policy.
+    """
+    problem = _problem(law, notion, cell, 1)
+    return _kept(problem, omega, [*begin, *_first(problem, 0, 0)])
+
+
 def _solved(
     law: Law,
     notion: Notion,

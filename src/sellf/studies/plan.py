@@ -12,7 +12,7 @@ from sellf.studies.spec import Study
 
 if TYPE_CHECKING:
     from sellf.algorithms.algorithm import Algorithm
-    from sellf.algorithms.config import PPO
+    from sellf.algorithms.config import Settings
     from sellf.training.spec import RunSpec, WorldSpec
 
 FORMAT = 1
@@ -31,7 +31,7 @@ class Group:
     """What it is called in the study's tables."""
     varied: tuple[dict[str, Any], ...]
     """By configuration, what the grid says."""
-    resolved: tuple[tuple["Algorithm", "PPO"], ...]
+    resolved: tuple[tuple["Algorithm", "Settings"], ...]
     """By configuration, the algorithm as it is then, and all its settings."""
 
     @property
@@ -109,7 +109,7 @@ def program(run: "RunSpec") -> str:
 
 
 @lru_cache(maxsize=1024)
-def _shape(config: "PPO") -> str:
+def _shape(config: "Settings") -> str:
     """Return the settings that decide what is compiled; runs of one configuration share them."""
     from sellf.algorithms.config import as_dict
 

@@ -13,7 +13,7 @@ import numpy as np
 from sellf import interrupts
 from sellf.algorithms import trainer
 from sellf.algorithms.algorithm import Algorithm
-from sellf.algorithms.config import PPO
+from sellf.algorithms.config import Settings
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
 from sellf.envs.world import World
@@ -54,8 +54,9 @@ def train(
 
     Args:
         world: a world, or the name of one.
-        algorithm: "sellf-direct", "sellf", "sellf-semi", "sellf-relu", "ppo", "pocar",
-            "pocar-oracle", "elbert", "focops", "ppo-lagrangian", "pid-lagrangian" or "cup".
+        algorithm: "sellf-direct", "sellf-plan", "sellf", "sellf-semi", "sellf-relu", "ppo",
+            "pocar", "pocar-oracle", "elbert", "focops", "ppo-lagrangian", "pid-lagrangian" or
+            "cup".
         notion: "opportunity", "accuracy", "qualification", or another that needs labels; see
             `sellf.disparity`.
         steps: how many decisions to learn from, rounded up to whole rollouts.
@@ -129,7 +130,7 @@ def prepare(spec: RunSpec) -> None:
     jax.block_until_ready(iterate(task, config, init(task, config, jax.random.key(spec.seed))))
 
 
-def _inputs(spec: RunSpec) -> tuple[trainer.Problem, PPO]:
+def _inputs(spec: RunSpec) -> tuple[trainer.Problem, Settings]:
     """Return what the compiled program of a run is called with."""
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), spec.config)
     return trainer.simulated(spec.world.make(), spec.notion, spec.iterations), config
@@ -161,8 +162,8 @@ def train_batch(
                 opened[j].log(i, history[j][-1])
             bar.update(i, rows)
     return [
-        _agent(spec, jax.tree.map(lambda leaf, j=j: leaf[j], state), history[j])
-        for j, spec in enumerate(specs)
+        _agent(spec, own, rows)
+        for spec, own, rows in zip(specs, _each(state, len(specs)), history, strict=True)
     ]
 
 
@@ -172,7 +173,41 @@ def program(hooks: Algorithm, batched: bool) -> tuple[Any, Any]:
     init, iterate = partial(trainer.init, hooks), partial(trainer.iterate, hooks)
     if batched:
         init, iterate = (jax.vmap(f, in_axes=(None, 0, 0)) for f in (init, iterate))
-    return compiled(init), compiled(iterate, donate_argnums=2)
+    init, iterate = compiled(init), compiled(iterate, donate_argnums=2)
+    if hooks.decide is None:
+        return init, iterate
+    decide = partial(_decided, hooks, batched)
+
+    def begin(task: trainer.Problem, config: Any, key: Any) -> TrainState:
+        return decide(task, config, init(task, config, key))[0]
+
+    def go_on(task: trainer.Problem, config: Any, state: TrainState) -> Any:
+        state, measured = iterate(task, config, state)
+        state, figures = decide(task, config, state)
+        return state, measured | figures
+
+    return begin, go_on
+
+
+def _decided(
+    hooks: Algorithm, batched: bool, task: trainer.Problem, config: Any, state: TrainState
+) -> Any:
+    """Let an algorithm decide that is not compiled; side by side means one after the other."""
+    if not batched:
+        return trainer.decided(hooks, task, jax.tree.map(float, config), state)
+    found = [
+        trainer.decided(hooks, task, jax.tree.map(lambda x, j=j: float(x[j]), config), own)
+        for j, own in enumerate(_each(state, state.iteration.shape[0]))
+    ]
+    states, figures = zip(*found, strict=True)
+    return (
+        jax.tree.map(lambda *leaves: jnp.stack(leaves), *states),
+        {name: np.stack([own[name] for own in figures]) for name in figures[0]},
+    )
+
+
+def _each(state: TrainState, number: int) -> list[TrainState]:
+    return [jax.tree.map(lambda leaf, j=j: leaf[j], state) for j in range(number)]
 
 
 def _check_same_program(specs: list[RunSpec]) -> None:

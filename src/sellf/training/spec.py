@@ -11,7 +11,7 @@ from typing import Any
 from sellf import files
 from sellf.algorithms import catalogue
 from sellf.algorithms.algorithm import Algorithm
-from sellf.algorithms.config import PPO, as_dict
+from sellf.algorithms.config import Settings, as_dict
 from sellf.envs import saving
 from sellf.envs.table import tabulated
 from sellf.envs.world import World
@@ -63,7 +63,7 @@ class RunSpec:
     world: WorldSpec
     algorithm: Algorithm
     """As its settings want it."""
-    config: PPO
+    config: Settings
     """All of the algorithm's settings."""
     notion: Notion
     seed: int
@@ -152,7 +152,7 @@ class RunSpec:
 
 
 @lru_cache(maxsize=1024)
-def _plain(config: PPO) -> dict[str, Any]:
+def _plain(config: Settings) -> dict[str, Any]:
     return as_dict(config)
 
 

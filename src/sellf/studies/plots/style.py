@@ -53,6 +53,7 @@ ALGORITHMS = {
     "sellf-semi": Look("#CC79A7", "--", "P"),
     "sellf-relu": Look("#009E73", "-.", "X"),
     "sellf-direct": Look("#0072B2", (0, (1, 1)), "h"),
+    "sellf-plan": Look("#AA3377", (0, (5, 1)), "d"),
 }
 """Colours after Okabe and Ito, which the colour-blind tell apart, from dark to light."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 3)))

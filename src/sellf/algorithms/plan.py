@@ -1,0 +1,129 @@
+"""SELLF-plan: decide, estimate the law from what is seen, plan in it, and prove the result.
+
+An iteration is a rollout of the plan with some exploration; then, between compiled programs, the
+label law is estimated from revealed outcomes and the transition from what people became, and the
+best policy in that law is planned under a confidence bound of the disparity. In the first part of
+a training (`learn_share`) the plan is renewed after every rollout. The plan that ends it is the
+reference of the proof: the rest of the decisions explore for the sake of its disparity, and
+bound it from logged chances alone (`sellf.fairness.off_policy`). The policy that is handed over is
+the best one whose own bound, by the same evidence, is within omega.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from sellf.algorithms import predictor as predictors
+from sellf.algorithms.algorithm import Algorithm, Deciding, Extra, Result, Task
+from sellf.algorithms.layout import Frame, stacks
+from sellf.algorithms.planner import Log, Planned, decide, no_proof
+from sellf.algorithms.predictor import LINEAR
+from sellf.algorithms.seen import Seen
+from sellf.envs.policy import Chances
+from sellf.fairness import Notion, define
+
+
+class Additive(NamedTuple):
+    """The additive model of labels."""
+
+    parameters: Float[Array, " size"]
+    """The weights, and the bias last."""
+
+
+def start(task: Task, config: Planned, key: Key[Array, ""]) -> Extra:
+    """Keep the decisions, the model of labels, the plan and the proof."""
+    decisions = task.iterations * config.rollout
+    cells = Frame(task.space).cells
+    whole = jnp.zeros(decisions, jnp.int32)
+    return {
+        "log": Log(whole, whole, whole, whole, jnp.zeros(decisions), whole),
+        "time": jnp.zeros((), jnp.int32),
+        "iteration": jnp.zeros((), jnp.int32),
+        "predictor": Additive(jnp.zeros(task.space.inputs + 1)),
+        "predicted": jnp.full((task.iterations + 1, cells), 0.5),
+        "plan": jnp.zeros((len(task.space.actions), cells)),
+        "proof": no_proof(task.notion, len(task.space.groups), cells),
+    }
+
+
+def predict(task: Task, config: Any, extra: Extra) -> Chances:
+    """Predict with the additive model."""
+    return predictors.chances(LINEAR, task, extra["predictor"])
+
+
+def learn(
+    task: Task, config: Planned, extra: Extra, seen: Seen, deciding: Deciding, key: Array
+) -> Result:
+    """Write the rollout down."""
+    over = seen.terminated | seen.truncated
+    step = jnp.arange(config.rollout)
+    # The decision after which the latest episode ended, before each one.
+    ended = jnp.concatenate([jnp.full(1, -1), jnp.where(over, step, -1)[:-1]])
+    last = jax.lax.cummax(ended)
+    time = jnp.where(last < 0, extra["time"] + step, step - last - 1)
+    rows = Log(
+        seen.profile,
+        seen.moved,
+        seen.action,
+        jnp.where(seen.revealed, seen.positive.astype(jnp.int32), -1),
+        deciding.policy(seen.profile).chance(task.space.reveals),
+        time,
+    )
+    place = extra["iteration"] * config.rollout
+    log = Log(
+        *(
+            jax.lax.dynamic_update_slice(kept, new.astype(kept.dtype), (place,))
+            for kept, new in zip(extra["log"], rows, strict=True)
+        )
+    )
+    now = jnp.where(over[-1], 0, time[-1] + 1)
+    kept = {"log": log, "time": now, "iteration": extra["iteration"] + 1}
+    return Result(extra | kept, {}, {})
+
+
+def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
+    """Say what the evidence proves of the policy that is handed over."""
+    last = rows[-1]
+    if "bound" not in last:
+        return None
+    spent = sum(row["exploration_cost"] for row in rows[:-1]) * config.rollout
+    cost = f"Exploration cost about {spent:,.0f}."
+    sure = f"{1 - config.delta:.0%}"
+    if define(notion).delayed:
+        return (
+            f"Nothing is proven of {notion}: decisions act on it through what they make of people, "
+            f"whose outcomes are yet to be seen. {cost}"
+        )
+    if not last["proven_people"]:
+        return (
+            "Nothing is proven: no decisions were left after the policy was chosen. Train for more "
+            f"steps, or with a smaller learn_share. {cost}"
+        )
+    whom = f"on the {last['proven_people']:,.0f} people met since the proof began"
+    between = f"from {last['bound_low']:.3f} to {last['bound']:.3f}"
+    if last["bound"] <= config.omega:
+        return (
+            f"With {sure} the true disparity of this policy {whom} is at most "
+            f"{last['bound']:.3f}: omega is kept. {cost}"
+        )
+    return (
+        f"A true disparity within {config.omega:g} is not proven: with {sure} that of this policy "
+        f"{whom} is {between}. More steps, or a smaller `room`, would narrow it. {cost}"
+    )
+
+
+plan = Algorithm(
+    "sellf-plan",
+    Planned,
+    "plans in the law it has learned, and proves that the disparity is within omega",
+    view="imputed",
+    stacks=stacks,
+    predictor=LINEAR,
+    start=start,
+    predict=predict,
+    learn=learn,
+    decide=decide,
+    statement=statement,
+)
