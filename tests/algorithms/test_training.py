@@ -99,7 +99,13 @@ def test_a_floor_of_its_own_for_each_of_the_runs_side_by_side():
     assert not same(*together)
 
 
-QUICK = ("lending sellf", "lending sellf-direct", "lending sellf-plan", "recidivism ppo", "recidivism sellf")
+QUICK = (
+    "lending sellf",
+    "lending sellf-direct",
+    "lending sellf-plan",
+    "recidivism ppo",
+    "recidivism sellf",
+)
 BLIND = [
     pytest.param(
         world, name, "accuracy", marks=() if f"{world} {name}" in QUICK else pytest.mark.slow

@@ -24,7 +24,7 @@ from sellf.algorithms.algorithm import (
     Task,
     ppo_loss,
 )
-from sellf.algorithms.config import PPO
+from sellf.algorithms.config import PPO, Settings
 from sellf.algorithms.source import Asked, Simulator, Source
 from sellf.envs.policy import Categorical
 from sellf.envs.space import Space, by_profile, observe
@@ -73,7 +73,7 @@ class Decisions(NamedTuple):
 Metrics = dict[str, Array]
 
 
-def init(algorithm: Algorithm, problem: Problem, config: PPO, key: Key[Array, ""]) -> TrainState:
+def init(algorithm: Algorithm, problem: Problem, config: Settings, key: Key[Array, ""]) -> TrainState:
     """Return where training starts."""
     key, key_source, key_networks, key_extra = jax.random.split(key, 4)
     task = _task(algorithm, problem)
@@ -88,7 +88,7 @@ def init(algorithm: Algorithm, problem: Problem, config: PPO, key: Key[Array, ""
 
 
 def iterate(
-    algorithm: Algorithm, problem: Problem, config: PPO, state: TrainState
+    algorithm: Algorithm, problem: Problem, config: Settings, state: TrainState
 ) -> tuple[TrainState, Metrics]:
     """Collect decisions, learn from them, and tell how it went."""
     task = _task(algorithm, problem)
@@ -110,7 +110,7 @@ def iterate(
     if algorithm.decide is not None:
         following = TrainState(key, state.iteration + 1, source, state.learner, learned.extra)
         return following, measured | learned.figures
-
+    assert isinstance(config, PPO)
     before, after = outputs(seen.profile), outputs(seen.following)
     others = len(space.actions) - 1
     signal, gamma = algorithm.signals(task, config, learned.extra, seen)
@@ -159,7 +159,7 @@ def _task(algorithm: Algorithm, problem: Problem) -> Task:
 
 def decided(
     algorithm: Algorithm, problem: Problem, config: Any, state: TrainState
-) -> tuple[TrainState, Metrics]:
+) -> tuple[TrainState, dict[str, Any]]:
     """Return the state with the policy that an algorithm which is not compiled decides on."""
     if algorithm.decide is None:
         return state, {}
