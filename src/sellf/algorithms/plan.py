@@ -17,8 +17,9 @@ from jaxtyping import Array, Float, Key
 
 from sellf.algorithms import predictor as predictors
 from sellf.algorithms.algorithm import Algorithm, Deciding, Extra, Result, Task
+from sellf.algorithms.knowledge import Log, Planned
 from sellf.algorithms.layout import Frame, stacks
-from sellf.algorithms.planner import Log, Planned, decide, no_proof
+from sellf.algorithms.planner import decide, no_proof
 from sellf.algorithms.predictor import LINEAR
 from sellf.algorithms.seen import Seen
 from sellf.envs.policy import Chances

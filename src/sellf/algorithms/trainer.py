@@ -73,7 +73,9 @@ class Decisions(NamedTuple):
 Metrics = dict[str, Array]
 
 
-def init(algorithm: Algorithm, problem: Problem, config: Settings, key: Key[Array, ""]) -> TrainState:
+def init(
+    algorithm: Algorithm, problem: Problem, config: Settings, key: Key[Array, ""]
+) -> TrainState:
     """Return where training starts."""
     key, key_source, key_networks, key_extra = jax.random.split(key, 4)
     task = _task(algorithm, problem)

@@ -182,7 +182,8 @@ def study(
     """Run a study: the paper's, or your own; what is done is kept, and never done twice.
 
     Args:
-        action: list, run, status, table, figures, or merge.
+        action: list, run, status, frontier (what no policy can beat, kept for tables and
+            figures), table, figures, or merge.
         name: a study that `sellf study list` shows, a TOML file, or (merge) another store.
         engine: local or ray.
         address: of a Ray cluster, or auto; without, one is started for the purpose.

@@ -34,7 +34,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "completion shell": SHELLS,
     "frontier world": WORLDS,
     "frontier --notion": NOTIONS,
-    "study action": ("list", "run", "status", "table", "figures", "merge"),
+    "study action": ("list", "run", "status", "frontier", "table", "figures", "merge"),
     "study --engine": ("local", "ray"),
     "train world": WORLDS,
     "train algorithm": ALGORITHMS,

@@ -1,4 +1,4 @@
-"""`sellf study`: list, run, status, table, figures, merge."""
+"""`sellf study`: list, run, status, frontier, table, figures, merge."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ from sellf.studies.store import Store, merge, open_store
 from sellf.text import name as name_of
 from sellf.text import plain
 
-ACTIONS = ("list", "run", "status", "table", "figures", "merge")
+ACTIONS = ("list", "run", "status", "frontier", "table", "figures", "merge")
 REASONS = 10
 """How many failed runs are named."""
 
@@ -58,10 +58,23 @@ def act(
         if several is not None:
             return _status_of_all(several, store, check)
         return _status(studies[0], store, check)
+    if action == "frontier":
+        _frontier(studies, store)
+        return 0
     for study in studies:
         target = None if out is None or several is None else out / study.name
         _write(action, study, _Typed(name, quick, store), target or out)
     return 0
+
+
+def _frontier(studies: list[Study], folder: Path | None) -> None:
+    """Compute the frontiers that are missing: of every world and notion once."""
+    from sellf.studies import frontiers, plan
+
+    for study in studies:
+        store = open_store(folder, alone=study.alone)
+        found = frontiers.compute(store, plan.groups(study), lambda text: print(text, flush=True))
+        print(f"{study.name}: {len(found)} in {store.folder / frontiers.FOLDER}")
 
 
 class _Typed(NamedTuple):

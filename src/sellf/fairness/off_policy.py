@@ -262,8 +262,7 @@ def gather(
             float(found @ (square[own] / reach[own] ** 2)) if np.isfinite(found).all() else np.inf
         )
 
-    shape = fixed.pair.shape
-    pair, single = np.zeros(shape), np.zeros(fixed.single.shape)
+    pair, single = np.zeros(fixed.pair.shape), np.zeros(fixed.single.shape)
     for r in range(len(who.rates)):
         for p, (one, other) in enumerate(who.pairs):
             own = (group == one) | (group == other)

@@ -20,6 +20,7 @@ from sellf.studies.summary import rows as rows_of
 
 if TYPE_CHECKING:
     from sellf.studies.collection import Collection
+    from sellf.studies.frontiers import Curve
     from sellf.studies.records import Cell, Record
 
 PACKAGES = ("jax", "equinox", "numpy")
@@ -63,7 +64,7 @@ def page(results: "Results", command: str = "") -> Page:
         tiles=_tiles(results, records),
         callouts=callouts,
         sections=[
-            Section("The picture", [_trade_off(rows, here) for here in by_task.values()]),
+            Section("The picture", _trade_offs(results, rows, by_task)),
             Section("The numbers", [_table(rows, n) for n in _notions(cells)] or [_nothing()]),
             *([Section(_which(by_task), [_selected(cells)])] if cells else []),
             *(_detail(task, found) for task, found in configured.items() if found),
@@ -91,7 +92,7 @@ def report_of_all(several: "Collection", found: Sequence["Results"], command: st
             by_task.setdefault((cell.world, cell.notion), []).append(cell)
         configured |= {(study.name, *task): _configurations(here) for task, here in by_task.items()}
         blocks: list[Block] = [Paragraph(study.summary)] if study.summary else []
-        blocks += [_trade_off(rows, here) for here in by_task.values()]
+        blocks += _trade_offs(results, rows, by_task)
         blocks += [_table(rows, notion) for notion in _notions(cells)]
         sections.append(Section(f"Study: {shown(study.name)}", blocks))
     records = [record for results in found for record in records_of(results.cells)]
@@ -164,7 +165,13 @@ def _tiles(results: "Results", records: Sequence["Record"]) -> list[tuple[str, s
     ]
 
 
-def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"]) -> Plot:
+def _trade_offs(
+    results: "Results", rows: Sequence[Row], by_task: dict[tuple[str, str], list["Cell"]]
+) -> list[Block]:
+    return [_trade_off(rows, own, results.frontier(own[0])) for own in by_task.values()]
+
+
+def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | None" = None) -> Plot:
     """Return disparity against reward: what was tried, what was selected, what nothing beats."""
     called = dict(zip(map(id, cells), names(cells), strict=True))
     index = {id(cell): i for i, cell in enumerate(cells)}
@@ -178,6 +185,9 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"]) -> Plot:
     if front:
         gaps, rewards = (numbers(points[i][axis] for i in front) for axis in (0, 1))
         series.append(Series("Pareto front", gaps, rewards, colour=7, style=1))
+    if curve is not None:
+        name = "the frontier: no policy is above"
+        series.append(Series(name, list(curve.disparity), list(curve.reward), colour=6, style=0))
     best = ", ".join(called[id(rows[i].cell)] for i in front)
     specs = [record.spec for cell in cells for record in (*cell.final, *cell.grid)]
     omega = next((spec.omega for spec in specs if spec.omega is not None), OMEGA)
@@ -257,6 +267,9 @@ def _table(rows: Sequence[Row], notion: str) -> Grid:
             figures = [None if row is None else getattr(row, label) for row in in_world]
             columns[name] = [None if figure is None else figure.mean for figure in figures]
             columns[f"± {name}"] = [None if figure is None else figure.half for figure in figures]
+            if label == "reward" and any(row and row.regret is not None for row in in_world):
+                regret = name.removesuffix(label) + "regret"
+                columns[regret] = [None if row is None else row.regret for row in in_world]
             if sum(row is not None for row in in_world) > 1:
                 best |= {
                     (i, name) for i, r in enumerate(in_world) if r and getattr(r, f"best_{label}")

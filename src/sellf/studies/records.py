@@ -1,11 +1,12 @@
 """What a study consists of: runs to do, runs that are done, and what was selected among them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sellf.fairness import Notion
+from sellf.studies.frontiers import Curve, key
 
 if TYPE_CHECKING:
     from sellf.training.evaluation import Evaluation
@@ -54,3 +55,10 @@ class Results:
     cells: list[Cell]
     source: str = ""
     """How the study is named in a command, if not by its name: its file."""
+    frontiers: dict[str, Curve] = field(default_factory=dict)
+    """Those that have been computed, by `frontiers.key`."""
+
+    def frontier(self, cell: Cell) -> Curve | None:
+        """Return the most that any policy earns in a cell's world, if it is known."""
+        records = cell.final or cell.grid
+        return self.frontiers.get(key(records[0].spec.world, cell.notion)) if records else None

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sellf.studies import plan
+from sellf.studies import frontiers, plan
 from sellf.studies.plan import Group
 from sellf.studies.records import Cell, Record, Results
 from sellf.studies.select import remark, select
@@ -24,8 +24,14 @@ def results(study: Study, store: Store, notify: Callable[[str], None] | None = N
         notify: what to do with a sentence about a damaged run; it is written to standard error.
     """
     reader = Reader(store, notify or _to_stderr)
-    cells = [cell for group in plan.groups(study) for cell in _cells(study, group, reader)]
-    return Results(study.name, study.quick, cells, study.source)
+    groups = list(plan.groups(study))
+    cells = [cell for group in groups for cell in _cells(study, group, reader)]
+    known = {
+        frontiers.key(group.world, group.notion): curve
+        for group in groups
+        if (curve := frontiers.stored(store, group.world, group.notion)) is not None
+    }
+    return Results(study.name, study.quick, cells, study.source, known)
 
 
 class Reader:

@@ -40,7 +40,7 @@ SUMS = "sha256sums"
 NEEDED = ("config.json", "agent.safetensors", "results.safetensors")
 KNOWN = (*NEEDED, "world.safetensors")
 """The files that a run may have: a name in a store is never taken for a path."""
-PARTS = {"runs", "failed", "active", "tmp"}
+PARTS = {"runs", "failed", "active", "tmp", "frontiers"}
 CLAIMS = "claims"
 STALE = 3600.0
 """Seconds after which a folder that is being written is taken for left behind."""

@@ -57,6 +57,8 @@ class Row:
     """Whether steps and settings are the paper's, so that a difference means something."""
     best_disparity: bool
     best_reward: bool
+    regret: float | None = None
+    """What the best policy of the same exact disparity earns more, if the frontier is known."""
 
     @property
     def seeds(self) -> int:
@@ -117,6 +119,7 @@ def rows(results: Results) -> list[Row]:
                     comparable=_as_published(spec),
                     best_disparity=round(gap.mean, 3) == least,
                     best_reward=round(reward.mean, 1) == most,
+                    regret=_regret(results, cell, reward),
                 )
             )
     return found
@@ -201,6 +204,12 @@ def times(results: Results) -> list[Time]:
 
 def _figure(cell: Cell, view: str) -> Estimate:
     return estimate([record.evaluation.disparities[view] for record in cell.final])
+
+
+def _regret(results: Results, cell: Cell, reward: Estimate) -> float | None:
+    curve, gap = results.frontier(cell), _figure(cell, "exact").mean
+    best = None if curve is None or np.isnan(gap) else curve.reward_at(gap)
+    return None if best is None else best - reward.mean
 
 
 def _groups(cell: Cell) -> dict[str, Group]:

@@ -29,12 +29,14 @@ LEGEND = (
     "Mean ± half of the 95 % interval over training seeds (standard deviation over deployments). "
     "Disparity: |Delta| over the window of decisions, averaged over time, with everyone's label. "
     "Exact: the same of the whole population under the policy, without a window. Saw: the "
-    "disparity in the view that the algorithm itself has. Best of each task in bold. Accepted: "
-    "the share of a group's applicants; qualified: P(Y = 1) in the population, from first to last."
+    "disparity in the view that the algorithm itself has. Regret: what the best policy of the same "
+    "exact disparity earns more (`sellf study frontier` computes it). Best of each task in bold. "
+    "Accepted: the share of a group's applicants; qualified: P(Y = 1) in the population, from "
+    "first to last."
 )
 VIEWS = {"true": "true", "accepted": "accepted only", "imputed": "imputed"}
-HEAD = ("algorithm", "disparity", "reward", "exact", "saw", "selected", "paper's disparity",
-        "paper's reward", "difference")  # fmt: skip
+HEAD = ("algorithm", "disparity", "reward", "regret", "exact", "saw", "selected",
+        "paper's disparity", "paper's reward", "difference")  # fmt: skip
 GROUP = ("accepted", "qualified")
 SHORT = [name for name in HEAD if name not in ("exact", "saw", HEAD[-1])]
 """What a terminal has room for."""
@@ -134,6 +136,7 @@ def cells(results: Results) -> list[dict[str, Any]]:
                  "reward": row.reward}  # fmt: skip
         for name, figure in named.items():
             line |= {name: figure.mean, f"{name}_half": figure.half, f"{name}_std": figure.std}
+        line["regret"] = row.regret
         for name in Group._fields:
             line[name] = _json({key: getattr(one, name) for key, one in row.by_group.items()})
         published = row.published._asdict() if row.published else {}
@@ -199,6 +202,7 @@ def _cells(row: Row, bold: Callable[[str], str], escape: Callable[[str], str]) -
         escape(row.cell.algorithm),
         bold(escape(gap)) if row.best_disparity else escape(gap),
         bold(escape(reward)) if row.best_reward else escape(reward),
+        "-" if row.regret is None else f"{row.regret:,.1f}",
         escape(_figure(row.exact, 3)),
         escape(f"{row.seen._replace(half=None).text(3)} {VIEWS[row.view]}"),
         escape(format_settings(row.cell.chosen) or "-"),

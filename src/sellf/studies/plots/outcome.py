@@ -130,6 +130,11 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
     best = np.array([points[i] for i in pareto(*zip(*points, strict=True))])
     axes.plot(*best.T, color="#444444", linewidth=1, drawstyle="steps-post", zorder=1,
               label="front of the selected")  # fmt: skip
+    curve = results.frontier(done[0])
+    if curve is not None:
+        axes.plot(curve.disparity, curve.reward, color="#BBBBBB", linewidth=4, zorder=0,
+                  label="the frontier: no policy is above")  # fmt: skip
+        everyone += list(zip(curve.disparity, curve.reward, strict=True))
     _omega_curve(axes, cells)
     _mark_omega(axes.axvline, done)
     axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward")

@@ -1,0 +1,276 @@
+"""What SELLF-plan knows after some decisions: estimates, a law to plan in, whom to explore."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from sellf.algorithms.algorithm import Extra, Task
+from sellf.algorithms.config import Settings, hyperparameters
+from sellf.algorithms.layout import Frame
+from sellf.fairness import define
+from sellf.fairness.off_policy import Groups
+from sellf.planning import design, estimate, mean_field
+from sellf.planning.estimate import Ints, Labels, Newcomers, Records
+from sellf.planning.law import Floats, Law
+from sellf.planning.plan import search
+from sellf.planning.result import NEVER
+
+BASES = 1000
+"""So many people of a large world are planned for: a random part of those met early."""
+EARLY = 0.25
+"""Decisions up to this share of the population meet people nearly all of whom are new."""
+MOST_WEIGHT = 5.0
+"""People met count for at most this many, and at least for one over it."""
+
+
+@hyperparameters
+class Planned(Settings):
+    """Planning in a learned law, under a bound of the disparity that is proven at the end."""
+
+    omega: float = 0.05
+    """The true disparity that is tolerated."""
+    delta: float = 0.05
+    """The chance with which the proof may fail."""
+    learn_share: float = 0.16
+    """The share of the decisions after which the policy to be proven is chosen; 1 for no proof."""
+    room: float = 0.35
+    """The share of omega that the uncertainty of the proof may take up: exploration is as much as
+    that needs, and what is left of omega is for the policy's own disparity."""
+    confidence: float = 1.64
+    """How many standard errors of the estimated disparity a plan keeps below omega."""
+    first: float = 0.3
+    """The chance of a revealing action in the first rollout, when nothing is known."""
+    floor: float = 0.02
+    """The least chance with which an outcome is revealed while learning."""
+    most: float = 1.0
+    """The largest chance with which exploration reveals an outcome."""
+    shrinkage: float = 20.0
+    """For how many outcomes the additive model counts in each cell of the label law."""
+    keep_exploring: bool = False
+    """Whether the policy that is handed over explores as the last rollout did."""
+
+
+class Log(NamedTuple):
+    """All decisions so far, as they were seen."""
+
+    profile: Int[Array, " decisions"]
+    moved: Int[Array, " decisions"]
+    action: Int[Array, " decisions"]
+    label: Int[Array, " decisions"]
+    """1 or 0 where it was revealed, -1 where not."""
+    reveal: Float[Array, " decisions"]
+    """The chance with which it was to be revealed."""
+    time: Int[Array, " decisions"]
+    """Decisions since the episode began."""
+
+
+class Planning(NamedTuple):
+    """A policy over cells, and what is expected of it."""
+
+    chance: Floats
+    """(actions, cells)."""
+    disparity: float
+    reward: float
+    variables: Floats
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known after some decisions: estimates, and a law to plan in."""
+
+    task: Task
+    config: Planned
+    frame: Frame
+    weights: Floats
+    """Of the additive model."""
+    cell: Ints
+    """Of everyone decided about."""
+    records: Records
+    labels: Labels
+    newcomers: Newcomers
+    time: Ints
+    """Of each decision, since its episode began."""
+
+    @cached_property
+    def who(self) -> Groups:
+        """The groups and what is compared."""
+        rates, groups = define(self.task.notion).rates, len(self.task.space.groups)
+        return Groups(rates, self.frame.layout.group, groups)
+
+    @cached_property
+    def law(self) -> Law:
+        """The estimated law."""
+        space, task = self.task.space, self.task
+        nobody = np.zeros(0)
+        like = Law(
+            name="what was learned",
+            groups=space.groups,
+            actions=space.actions,
+            favourable=space.favourable,
+            group=np.zeros(0, np.int64),
+            people=nobody,
+            alpha=nobody,
+            transition=(),
+            gain=np.asarray(space.gain),
+            population=task.population,
+            horizon=task.horizon,
+            start=0.0,
+        )
+        parts = self.frame.layout, self.records, self.labels, self.newcomers
+        law = estimate.law(like, *parts, space.reveals)
+        if not self.frame.small:
+            return law
+        share = mean_field.visits(law, self.time)
+        met = np.bincount(self.cell, minlength=self.frame.cells)
+        seen = met.astype(np.float64) + 1 / self.frame.cells
+        return replace(law, people=mean_field.first(law, self.decided, share, seen))
+
+    @cached_property
+    def decided(self) -> Floats:
+        """(actions, cells), how often each action was taken."""
+        actions = len(self.task.space.actions)
+        taken = [
+            np.bincount(self.cell[self.records.action == a], minlength=self.frame.cells)
+            for a in range(actions)
+        ]
+        number = np.stack(taken) + 1 / actions
+        return number / number.sum(axis=0)
+
+    def changed(self, chance: Floats, behaviour: Floats, since: int | None = None) -> Floats:
+        """Return by how much more of each cell a policy itself would meet, by what is known.
+
+        Exploration makes people what they would not be under the policy: those met have to be
+        weighed for that.
+
+        Args:
+            chance: the policy.
+            behaviour: how is decided instead.
+            since: the first of the decisions; None if all of them are still to come.
+        """
+        own, law = self.newcomers.cell, self.law
+        found = []
+        past = None if since is None else self.time[since:]
+        for policy, times in ((chance, None), (behaviour, past)):
+            people = mean_field.met(law, policy[:, own], mean_field.visits(law, times))
+            found.append(np.bincount(own, people, self.frame.cells))
+        there = (found[0] > 1e-9) & (found[1] > 1e-9)
+        ratio = np.where(there, found[0] / np.where(there, found[1], 1.0), 1.0)
+        return np.clip(ratio, 1 / MOST_WEIGHT, MOST_WEIGHT)
+
+    @cached_property
+    def people(self) -> Floats:
+        """The share of people met, by cell."""
+        met = np.bincount(self.cell, minlength=self.frame.cells) + 1e-3
+        return met / met.sum()
+
+    @cached_property
+    def gain(self) -> Floats:
+        """(actions, cells), what a decision is expected to be worth."""
+        worth = np.asarray(self.task.space.gain)
+        return worth[:, :1] + (worth[:, 1:] - worth[:, :1]) * self.labels.chance[None]
+
+    @cached_property
+    def greedy(self) -> Floats:
+        """(actions, cells), the policy that takes what is worth most at once."""
+        return np.eye(len(self.gain))[self.gain.argmax(axis=0)].T
+
+    def favoured(self, chance: Floats) -> Floats:
+        """Return the chance of a favourable action, by cell."""
+        return chance[np.asarray(self.task.space.favourable)].sum(axis=0)
+
+    def revealed(self, chance: Floats) -> Floats:
+        """Return the chance that the outcome is revealed, by cell."""
+        return chance[np.asarray(self.task.space.reveals)].sum(axis=0)
+
+    def plan(self, omega: float, near: list[Floats]) -> Planning:
+        """Return the best policy within a disparity, by what is known."""
+        used, own = np.unique(self.newcomers.cell, return_inverse=True)
+        begin = [chance[1:, used].ravel() for chance in near]
+        problem, found = search(self.law, self.task.notion, omega, own, begin)
+        # Of cells in which nobody was met who is planned for: whatever is best for itself.
+        chance = self.greedy.copy()
+        some = found.variables.reshape(problem.shape)[0]
+        chance[:, used] = np.concatenate([np.clip(1 - some.sum(axis=0), 0, 1)[None], some])
+        return Planning(chance, found.gap, found.reward, found.variables)
+
+    def error(self, chance: Floats) -> float:
+        """Return the standard error of a policy's disparity, as far as labels are not known."""
+        moved = self._influence(chance) * self.people
+        return design.variance(self.who, moved, self.labels.variance) ** 0.5
+
+    def _influence(self, chance: Floats) -> Floats:
+        label = self.labels.chance
+        return design.influence(self.who, self.favoured(chance), label, self.people)
+
+    def explored(self, chance: Floats, decisions: float, target: float, least: Floats) -> Floats:
+        """Return the policy with the exploration that brings its disparity's error to a target."""
+        reveals = np.asarray(self.task.space.reveals)
+        planned = self.revealed(chance)
+        best = np.where(reveals[:, None], self.gain, -np.inf).argmax(axis=0)
+        gain = np.take_along_axis(self.gain, best[None], axis=0)[0]
+        hidden = np.where(reveals[:, None], 0.0, chance)
+        otherwise = (hidden * self.gain).sum(axis=0) / np.maximum(1 - planned, NEVER)
+        cost = np.maximum(np.where(planned < 1, otherwise - gain, 0.0), 0.0)
+        needs = design.Needs(
+            self.people, self._influence(chance), self.labels.chance, cost, planned
+        )
+        wanted = design.chances(self.who, needs, decisions, target, least)
+        wanted = np.maximum(np.minimum(wanted, np.maximum(self.config.most, least)), planned)
+        share = np.where(planned < 1, (1 - wanted) / np.maximum(1 - planned, NEVER), 1.0)
+        found = np.where(reveals[:, None], chance, chance * share)
+        found[best, np.arange(len(best))] += wanted - planned
+        return found
+
+
+def know(task: Task, config: Planned, iteration: int, extra: Extra) -> Knowledge:
+    """Estimate what there is to know after some iterations."""
+    frame, number = Frame(task.space), iteration * config.rollout
+    log: Log = extra["log"]
+    columns = (log.profile, log.moved, log.action, log.label, log.time)
+    profile, moved, action, label, time = (np.asarray(x[:number], np.int64) for x in columns)
+    weights = np.asarray(extra["predictor"].parameters, np.float64)
+    if not extra["proof"].begun:
+        # Once there is a proof, cells stay what they are.
+        seen = label >= 0
+        unique, place = np.unique(profile[seen], return_inverse=True)
+        positive = np.asarray(np.bincount(place, label[seen], len(unique)), np.float64)
+        known = np.bincount(place, minlength=len(unique)).astype(np.float64)
+        weights = estimate.logistic(frame.inputs(unique), positive, known, weights)
+    weights = weights.astype(np.float32).astype(np.float64)
+    cell = frame.cell(weights, profile)
+    following = frame.places.state[moved]
+    outcome = np.where(label >= 0, label, estimate.UNSEEN)
+    records = Records(cell, action, outcome, following)
+    score = frame.score(weights, profile)
+    met = np.bincount(cell, minlength=frame.cells)
+    mean = np.bincount(cell, score, frame.cells) / np.maximum(met, 1)
+    if frame.small:
+        mean = frame.score(weights, np.arange(frame.cells))
+    mean = np.where(met > 0, mean, mean if frame.small else frame.middle)
+    found = estimate.labels(frame.cells, records, score, mean, config.shrinkage)
+    early = profile[time < max(1, EARLY * task.population)]
+    newcomers = _newcomers(frame, weights, early, iteration)
+    return Knowledge(task, config, frame, weights, cell, records, found, newcomers, time)
+
+
+def _newcomers(frame: Frame, weights: Floats, early: Ints, seed: int) -> Newcomers:
+    """Return whom to plan for: people as they were met early in episodes."""
+    if frame.small:
+        everyone = np.arange(frame.cells)
+        share = np.bincount(early, minlength=frame.cells) + 1 / frame.cells
+        score = frame.score(weights, everyone)
+        return Newcomers(everyone, score, share / share.sum(), frame.cells)
+    places, draw = frame.places, np.random.default_rng(seed)
+    some = draw.choice(early, min(BASES, len(early)), replace=False)
+    base, place = np.unique(places.base[some], return_inverse=True)
+    states = frame.states
+    share = np.bincount(place * states + places.state[some], minlength=len(base) * states)
+    every = np.repeat(base, states), np.tile(np.arange(states), len(base))
+    profile = frame.profile_of(*every)
+    # A state that nobody with this base can be in: never reached, so anybody's will do.
+    profile = np.where(profile >= 0, profile, some[np.repeat(np.arange(len(base)), states) * 0])
+    cell, score = frame.cell(weights, profile), frame.score(weights, profile)
+    return Newcomers(cell, score, share / share.sum(), states)

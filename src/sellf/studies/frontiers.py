@@ -1,0 +1,101 @@
+"""The frontier of every world and notion of a study: computed once, and kept with its runs."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sellf import files
+from sellf.errors import InputError
+
+if TYPE_CHECKING:
+    from sellf.studies.plan import Group
+    from sellf.studies.store import Store
+    from sellf.training.spec import WorldSpec
+
+FORMAT = 1
+FOLDER = "frontiers"
+STARTS = 2
+"""From how many random policies each plan is searched, beside its neighbours'."""
+MOST = 1_000
+"""No curve has more points."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The most that any policy earns, by its disparity averaged over time."""
+
+    disparity: tuple[float, ...]
+    """Rising."""
+    reward: tuple[float, ...]
+
+    def reward_at(self, disparity: float) -> float | None:
+        """Return the most that can be earned at a disparity; None below what was planned for."""
+        found = np.interp(disparity, self.disparity, self.reward, left=np.nan)
+        return None if np.isnan(found) else float(found)
+
+
+def key(world: "WorldSpec", notion: str) -> str:
+    """Return what a world and a notion are called in the store."""
+    content = json.dumps([world.name, world.settings, notion], sort_keys=True)
+    return f"{world.name}-{notion}-{sha256(content.encode()).hexdigest()[:16]}"
+
+
+def stored(store: "Store", world: "WorldSpec", notion: str) -> Curve | None:
+    """Return a frontier, if it has been computed."""
+    path = _path(store, world, notion)
+    if not path.is_file():
+        return None
+    content = files.read_json(path, FORMAT, {"disparity": list, "reward": list})
+    columns = [content["disparity"], content["reward"]]
+    numbers = all(
+        isinstance(x, int | float) and not isinstance(x, bool) for column in columns for x in column
+    )
+    same = len(columns[0]) == len(columns[1])
+    if not numbers or not same or not 0 < len(columns[0]) <= MOST:
+        raise InputError(f"{path} is damaged: remove it, and type `sellf study frontier` again.")
+    return Curve(*(tuple(map(float, column)) for column in columns))
+
+
+def compute(
+    store: "Store", groups: Iterable["Group"], notify: Callable[[str], None]
+) -> dict[str, Curve]:
+    """Compute what frontiers are missing, and return all of them by their names.
+
+    Args:
+        store: where they are kept.
+        groups: of a study: each has a world and a notion.
+        notify: told of each that is computed.
+    """
+    found: dict[str, Curve] = {}
+    for group in groups:
+        name = key(group.world, group.notion)
+        if name in found:
+            continue
+        curve = stored(store, group.world, group.notion)
+        if curve is None:
+            notify(f"The frontier of {group.world.name}, {group.notion} ...")
+            curve = _curve(group.world, group.notion)
+            content = {"disparity": curve.disparity, "reward": curve.reward}
+            path = _path(store, group.world, group.notion)
+            path.parent.mkdir(exist_ok=True)
+            files.write(path, files.sealed_json({"format": FORMAT, **content}))
+        found[name] = curve
+    return found
+
+
+def _path(store: "Store", world: "WorldSpec", notion: str) -> Path:
+    return store.folder / FOLDER / f"{key(world, notion)}.json"
+
+
+def _curve(world: "WorldSpec", notion: str) -> Curve:
+    from sellf.planning.frontier import frontier
+
+    plans = frontier(world.make(), notion, starts=STARTS).plans
+    points: list[Any] = sorted((each.mean, each.reward) for each in plans if each.within)
+    gaps, rewards = np.array(points).T
+    return Curve(tuple(map(float, gaps)), tuple(map(float, np.maximum.accumulate(rewards))))
