@@ -127,6 +127,18 @@ def test_a_chance_below_what_was_promised_loses_the_stake_instead_of_the_truth()
     )
 
 
+@pytest.mark.parametrize("predicted", [0.01, 0.99])
+def test_predictions_further_off_than_was_planned_for_leave_no_bound_too_narrow(predicted):
+    who, rng = groups("accuracy"), np.random.default_rng(5)
+    fixed = directions(who, expected(100, 0.3, least=0.3), 0.05)
+    for _ in range(20):
+        cell, _, reveal, seen = met(rng, 200, adaptive=False)
+        sums = gather(who, fixed, cell, np.full(200, predicted), reveal, seen)
+        for chance in (REFERENCE, rng.random(CELLS), np.zeros(CELLS)):
+            found = bound(who, fixed, sums, chance, 0.05)
+            assert found.low <= true_disparity(chance, cell, "accuracy") <= found.high
+
+
 def test_weights_speak_of_other_people_than_those_met():
     who, rng = groups(), np.random.default_rng(4)
     fixed = directions(who, expected(20_000 / CELLS, 0.3), 0.05)

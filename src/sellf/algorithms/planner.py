@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -20,7 +19,6 @@ from sellf.fairness.off_policy import (
     bound,
     directions,
     gather,
-    no_directions,
 )
 from sellf.planning.law import Floats
 from sellf.planning.result import NEVER
@@ -44,9 +42,11 @@ class Proof(NamedTuple):
 
 def no_proof(notion: Notion, groups: int, cells: int) -> Proof:
     """Return a proof that has not begun."""
-    none = no_directions(define(notion).rates, groups, cells)
-    arrays = jax.tree.map(lambda part: jnp.asarray(part, jnp.float32), none)
-    return Proof(jnp.zeros((), jnp.int32), arrays, jnp.zeros(cells))
+    size, pairs = len(define(notion).rates), max(1, groups * (groups - 1) // 2)
+    over_cells = [jnp.zeros((size, cells))] * 2
+    stakes = [jnp.ones((size, pairs)), jnp.ones((2, size, groups)), jnp.ones(cells)]
+    none: Any = (*over_cells, *stakes, jnp.ones((size, pairs)))
+    return Proof(jnp.zeros((), jnp.int32), Directions(*none), jnp.zeros(cells))
 
 
 def decide(

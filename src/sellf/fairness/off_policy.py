@@ -24,7 +24,6 @@ expected, and a remainder; the remainder is bounded cell by cell, for all polici
 costs little if the two policies are alike.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
@@ -41,7 +40,7 @@ PAIRS, GROUPS = 0.85, 0.05
 LEANS = 0.9
 """The part of a pair's for the side on which the difference is expected to be large."""
 LARGEST_STAKE = 0.8
-"""The largest s |L| m that is planned for: at 1 a stake is lost."""
+"""The largest s |L| m that is planned for: at 1 it is lost."""
 
 
 class Directions(NamedTuple):
@@ -335,12 +334,14 @@ def bound(
             apart = float(row.value[one] - row.value[other])
             scale = (groups[one].scale + groups[other].scale) / 2
             rest = sum(
-                abs(groups[g].scale - scale) * half.single[0, r, g] + groups[g].rest
+                _part(groups[g].scale - scale, half.single[0, r, g]) + groups[g].rest
                 for g in (one, other)
             )
             # Where the estimate may be too low the difference may be higher, and the reverse.
-            above = apart + abs(scale) * half.pair[0, r, p] + rest
-            below = apart - abs(scale) * half.pair[1, r, p] - rest
+            above = apart + _part(scale, half.pair[0, r, p]) + rest
+            below = apart - _part(scale, half.pair[1, r, p]) - rest
+            if np.isnan(above + rest) or np.isnan(below):
+                above, below = np.inf, -np.inf
             estimate = max(estimate, abs(apart))
             low, high = max(low, below, -above), max(high, above, -below)
     return Bound(estimate, low, min(1.0, high), delta, int(sums.people.sum()))
@@ -365,11 +366,16 @@ def _along(
     known = np.stack([fixed.utility[r, own], fixed.among[r, own]], axis=1)
     noise, cells = np.sqrt(sums.square[own] + 1e-12), half.alone[own]
     (scale, share), rest = _split(row.utility[own], known, noise, cells)
-    rest += abs(share) * half.single[1, r, g] if share else 0.0
-    most = abs(scale) * half.single[0, r, g] + rest
+    rest += _part(share, half.single[1, r, g])
+    most = _part(scale, half.single[0, r, g]) + rest
     parts, unfit = _split(row.among[own], known, noise, cells)
-    off = unfit + sum(abs(p) * half.single[k, r, g] for k, p in enumerate(parts) if p)
-    return _Along(scale, rest + most * (off / (1 - off) if off < 1 else np.inf))
+    off = unfit + sum(_part(part, half.single[k, r, g]) for k, part in enumerate(parts))
+    return _Along(scale, rest + _part(most, off / (1 - off) if off < 1 else np.inf))
+
+
+def _part(weight: float, half: float) -> float:
+    """Return what a share of a direction may be off; 0 if either is, however large the other."""
+    return abs(float(weight)) * float(half) if weight and half else 0.0
 
 
 def _split(wanted: Floats, known: Floats, noise: Floats, half: Floats) -> tuple[Floats, float]:
@@ -384,17 +390,3 @@ def _split(wanted: Floats, known: Floats, noise: Floats, half: Floats) -> tuple[
     left = np.abs(wanted - known @ parts)
     left[left < 1e-9 * np.abs(wanted).max()] = 0.0
     return parts, float((left[left > 0] * half[left > 0]).sum())
-
-
-def no_directions(rates: Sequence[Rate], groups: int, cells: int) -> Directions:
-    """Return directions that say nothing, of the shapes of those that do."""
-    pairs = max(1, groups * (groups - 1) // 2)
-    size = len(rates)
-    return Directions(
-        np.zeros((size, cells)),
-        np.zeros((size, cells)),
-        np.ones((size, pairs)),
-        np.ones((2, size, groups)),
-        np.ones(cells),
-        np.ones((size, pairs)),
-    )
