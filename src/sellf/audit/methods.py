@@ -3,7 +3,8 @@
 A method bounds a rate of one group from below and from above, and the difference and the ratio of
 two groups' from below, each with a chance to miss that it is given. Which one judges a group
 depends on how many people there are, on what the log holds and on the pilot, never on what is then
-estimated: the first of the table that takes it does. To add one, add an entry to `METHODS`, or call `add`.
+estimated: the first of the table that takes it does. To add one, add an entry to `METHODS`, or
+call `add`.
 """
 
 from dataclasses import dataclass

@@ -118,9 +118,7 @@ def _radius(terms: list[capital.Term | tails.Term], alpha: float) -> float:
     return moments._radius(terms, alpha)
 
 
-def from_normal(
-    first: tuple[float, float], second: tuple[float, float], quantile: float
-) -> float:
+def from_normal(first: tuple[float, float], second: tuple[float, float], quantile: float) -> float:
     """Return Fieller's bound from the estimates and their standard errors."""
 
     def above(r: float) -> float:
@@ -156,9 +154,7 @@ def from_games(
     def grown(second_game: bool, m: float, top: float) -> Floats:
         game = second if second_game else first
         most = betting.LARGEST_LOSS / np.maximum(game.loss(top), 1e-300)
-        return betting.growth(
-            np.minimum(stakes[second_game], most) * (game.part - m * game.whole)
-        )
+        return betting.growth(np.minimum(stakes[second_game], most) * (game.part - m * game.whole))
 
     cells = [
         ((one.low, one.high), (1 - two.high, 1 - two.low), one.top, two.top)
@@ -204,9 +200,7 @@ def corners(
     return list(dict.fromkeys([*inside, *box]))
 
 
-def _stakes(
-    first: betting.Game, second: betting.Game, target: float
-) -> tuple[list[Floats], float]:
+def _stakes(first: betting.Game, second: betting.Game, target: float) -> tuple[list[Floats], float]:
     """Return the stakes of both groups and the standard error of the ratio.
 
     The best ones for u1 - r u0, with variances, levels and r as the rows before show them. A group
@@ -259,5 +253,3 @@ def _largest(above: Callable[[float], float], low: float, high: float) -> float:
         else:
             top = middle
     return float(np.exp(bottom))
-
-

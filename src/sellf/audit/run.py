@@ -17,6 +17,7 @@ from sellf.logs.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from sellf.audit.aipw import Model
+    from sellf.audit.measures import Wanted
     from sellf.logs.log import Log
 
 
@@ -46,6 +47,9 @@ def audit(
     matures_after: str | None = None,
     as_of: str | date | None = None,
     seed: int | None = None,
+    panel: bool = False,
+    reference: str | None = None,
+    unknown_group: str | list[str] | tuple[str, ...] = (),
     drop_missing: bool = False,
     limits: Limits | None = None,
 ) -> Audit:
@@ -84,6 +88,10 @@ def audit(
         as_of: the day on which outcomes were looked up; None: the day of the last decision.
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
+        panel: add the measures that validators ask for: differences, ratios with the four-fifths
+            line, odds ratios, scores, calibration and New York's table, each with an interval.
+        reference: the group that all others are compared with in the panel.
+        unknown_group: groups that stand for people whose category is not known.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
     """
@@ -131,6 +139,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     if options.pop("drop_missing"):
         raise InputError(NO_DROPPING)
     options["seed"] = _seed(options["seed"])
+    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
     columns = _columns(options)
     _check(notions, columns, how)
@@ -140,7 +149,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
     source, cutoff = set_aside(open_log(log, columns, how.limits), maturity)
-    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
+    asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
     if maturity is None:
         return _judged(notions, source, columns, how, origin)
@@ -178,6 +187,7 @@ def _judged(
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
     from sellf.audit.maturity import in_words, waiting
+    from sellf.audit.measures import measured
     from sellf.audit.periods import by_period
     from sellf.logs.cautions import look_alikes, nearly_all_accepted
 
@@ -204,6 +214,7 @@ def _judged(
     result: dict[Notion, Audit] = {}
     for notion in notions:
         found = judge(notion, evidence, omega=how.omega, delta=how.delta, anytime=how.anytime)
+        found = measured(found, evidence, how.wanted)
         drift = None
         if how.by is not None:
             limits = {"omega": how.omega, "delta": how.delta}
@@ -233,10 +244,12 @@ class _How(NamedTuple):
     anytime: bool
     seed: int
     limits: Limits
+    wanted: "Wanted"
 
 
 def _how(options: dict[str, Any]) -> _How:
     from sellf.audit.aipw import MODELS
+    from sellf.audit.measures import wanted
 
     omega = number("omega", options["omega"], low=0, high=1)
     delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
@@ -248,7 +261,8 @@ def _how(options: dict[str, Any]) -> _How:
     limits = options.pop("limits") or DEFAULT
     if not isinstance(limits, Limits):
         raise InputError(f"limits is {limits!r}: give sellf.Limits(...).")
-    return _How(omega, delta, overlap, options["model"], by, anytime, options["seed"], limits)
+    model, seed = options["model"], options["seed"]
+    return _How(omega, delta, overlap, model, by, anytime, seed, limits, wanted(options))
 
 
 def _check(notions: list[Notion], columns: Columns, how: _How) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
-from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 from sellf.logs.files import named_files
@@ -18,6 +18,7 @@ def run(
     columns: ColumnFlags,
     reading: ReadingFlags,
     judge: JudgeFlags,
+    measures: MeasureFlags,
     output: OutputFlags,
 ) -> None:
     """Audit a log and print what was found.
@@ -27,9 +28,10 @@ def run(
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
+        measures: what is asked beside the disparity.
         output: what is written.
     """
-    options = {**vars(columns), **vars(reading), **vars(judge)}
+    options = {**vars(columns), **vars(reading), **vars(judge), **vars(measures)}
     options |= {"group": list(columns.group), "features": options.pop("feature")}
     html, save, example = output.html, output.save, output.example
     for option, path in (("--html", html), ("--save", save)):

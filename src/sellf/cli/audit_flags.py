@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from sellf.cli.kinds import Column, Columns, File, Flag, Text
+from sellf.cli.kinds import Column, Columns, File, Flag, Text, Values
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,19 @@ class JudgeFlags:
     """of the random order in which rows are used; the one in a report repeats its audit."""
     drop_missing: Flag = False
     """no longer available; says what to type instead."""
+
+
+@dataclass(frozen=True)
+class MeasureFlags:
+    """What is asked beside the disparity."""
+
+    panel: Flag = False
+    """add ratios with the four-fifths line, odds ratios, scores, calibration and New York's
+    table, each with an interval."""
+    reference: Annotated[Text, tyro.conf.arg(metavar="GROUP")] = None
+    """(panel) the group that all others are compared with."""
+    unknown_group: Values = ()
+    """(panel) a group that stands for people whose category is not known."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
-from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.cli.kinds import Count, File, Flag, Folder, Text
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
@@ -43,6 +43,7 @@ def audit(
     columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
     reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
     judge: Annotated[JudgeFlags, tyro.conf.OmitArgPrefixes] = JudgeFlags(),  # noqa: B008
+    measures: Annotated[MeasureFlags, tyro.conf.OmitArgPrefixes] = MeasureFlags(),  # noqa: B008
     output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = OutputFlags(),  # noqa: B008
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
@@ -52,11 +53,12 @@ def audit(
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
+        measures: what is asked beside the disparity.
         output: what is written.
     """
     from sellf.cli.audit import run
 
-    run(log, columns, reading, judge, output)
+    run(log, columns, reading, judge, measures, output)
 
 
 def worlds(

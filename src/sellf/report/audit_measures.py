@@ -1,0 +1,76 @@
+"""What was asked for beside the disparity, as sections of a report."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sellf.audit.panel import FOUR_FIFTHS, Panel
+from sellf.audit.result import Audit
+from sellf.report.charts import Marks, Reference, Rows, distinct, numbers, shown
+from sellf.report.page import Block, Grid, Items, Section
+
+
+def sections(audit: Audit) -> list[Section]:
+    """Return a section for each result."""
+    found = []
+    for name, measured in audit.measures.items():
+        blocks = BLOCKS[name](measured)
+        if len(notes := measured.notes()) > 0:
+            blocks.append(Items(notes))
+        found.append(Section(f"{measured.heading}: {audit.notion}", blocks))
+    return found
+
+
+def _panel(panel: Panel) -> list[Block]:
+    comparisons = panel.comparisons
+    blocks: list[Block] = [
+        Rows(
+            title=f"{panel.rate.capitalize()} of each group over that of {_against(panel)}",
+            text=f"{panel._title()}. A bar left of the line is below four fifths, right of it is "
+            "not, across it is open.",
+            x_label="ratio",
+            names=distinct([shown(one.group) for one in comparisons]),
+            marks=[Marks("estimate", numbers(one.ratio.value for one in comparisons), 0, "circle")],
+            low=numbers(one.ratio.low for one in comparisons),
+            high=numbers(_finite(one.ratio.high) for one in comparisons),
+            interval=f"{1 - panel.delta:.0%} interval",
+            reference=Reference(FOUR_FIFTHS, "four fifths", "x"),
+            x_range=(0.0, None),
+        ),
+        Grid(panel._table(), f"{panel.rate.capitalize()}: each group beside {_against(panel)}"),
+    ]
+    tables: list[tuple[Sequence[Any], str]] = [
+        (panel.selection, "Selection rates and impact ratios, as New York's Local Law 144 asks"),
+        (panel.scores, "Scores: standardised mean differences"),
+        (panel.calibration, f"Calibration within groups ({panel.rate})"),
+    ]
+    return blocks + [Grid(flat(rows), caption) for rows, caption in tables if rows]
+
+
+def _against(panel: Panel) -> str:
+    return shown(panel.comparisons[0].against) if panel.comparisons else "the reference"
+
+
+def flat(rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return dataclasses of one kind as columns, an interval as three of them."""
+    columns: dict[str, list[Any]] = {}
+    for row in rows:
+        for name, value in vars(row).items():
+            label = name.replace("_", " ")
+            if hasattr(value, "_asdict"):
+                for end, number in value._asdict().items():
+                    columns.setdefault(label if end == "value" else f"{label} {end}", []).append(
+                        number
+                    )
+            elif isinstance(value, bool):
+                columns.setdefault(label, []).append("yes" if value else "no")
+            else:
+                columns.setdefault(label, []).append(value)
+    return columns
+
+
+def _finite(value: float) -> float | None:
+    return value if value < float("inf") else None
+
+
+BLOCKS: dict[str, Callable[[Any], list[Block]]] = {Panel.key: _panel}
+"""What a section about each kind of result shows."""
