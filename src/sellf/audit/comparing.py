@@ -101,8 +101,7 @@ def panel(
                 _direction(rate, name, names[highest], difference),
             )
         )
-    ordered = pairs if place is None else [pair for pair in pairs if pair[1] == place]
-    whole = smallest_over_largest(found, value, ordered)
+    whole = smallest_over_largest(found, value, pairs)
     return Panel(
         rate=rate.name,
         whom=rate.says[0],
@@ -208,11 +207,12 @@ def classical_test(rate: Rate, evidence: Evidence, i: int, j: int) -> tuple[str,
     count, people = (np.array(side.total(seen)) * np.ones(len(total.people)) for side in rate.sums)
     table = np.array([[count[k], people[k] - count[k]] for k in (i, j)])
     if rate.hides and not evidence.trusted and not table[:, 1].any():
-        return "no test, since nothing is seen", float("nan")
+        return "no test", float("nan")
     if people[i] + people[j] <= FISHER:
         from scipy.stats import fisher_exact
 
-        return "Fisher's exact test", float(fisher_exact(np.round(table).astype(int)).pvalue)
+        _, p = fisher_exact(np.round(table).astype(int))
+        return "Fisher's exact test", float(p)  # pyright: ignore[reportArgumentType]
     pooled = table[:, 0].sum() / table.sum()
     error = (pooled * (1 - pooled) * (1 / people[[i, j]]).sum()) ** 0.5
     if not error > 0:
@@ -244,9 +244,9 @@ def score_gaps(evidence: Evidence, reference: int, delta: float) -> tuple[ScoreG
         # Of the means with variances of their own, and of the pooled deviation.
         error = (own.var(ddof=1) / n + other.var(ddof=1) / m) / spread**2 + d * d / (2 * (n + m))
         half = quantile * error**0.5
-        names = (say(evidence.names[k]) for k in (i, reference))
+        name, against = (say(evidence.names[k]) for k in (i, reference))
         interval = Interval(float(d - half), float(d), float(d + half))
-        found.append(ScoreGap(*names, float(own.mean()), float(other.mean()), interval))
+        found.append(ScoreGap(name, against, float(own.mean()), float(other.mean()), interval))
     return tuple(found)
 
 

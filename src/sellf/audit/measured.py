@@ -44,8 +44,8 @@ def to_plain(value: Any) -> Any:
         return {
             field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)
         }
-    if hasattr(value, "_asdict"):
-        return {name: to_plain(item) for name, item in value._asdict().items()}
+    if names := getattr(value, "_fields", None):
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple | list):
         return [to_plain(item) for item in value]
     if isinstance(value, dict):
@@ -78,7 +78,8 @@ def from_plain(kind: Any, saved: Any) -> Any:
     if dataclasses.is_dataclass(kind) or hasattr(kind, "_fields"):
         hints = get_type_hints(kind)
         own = getattr(kind, "_fields", None) or [f.name for f in dataclasses.fields(kind)]
-        found = kind(**{name: from_plain(hints[name], saved[name]) for name in own})
+        make: Any = kind
+        found = make(**{name: from_plain(hints[name], saved[name]) for name in own})
         if isinstance(found, Measured):
             found.check()
         return found

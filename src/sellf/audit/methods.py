@@ -214,8 +214,8 @@ def _normal(rate: Rate, first: Group, second: Group, alpha: float) -> float:
 
 def _normal_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> float:
     one, two = first.samples(rate)[0], second.samples(rate)[1]
-    ends = ((side.value, _error(side)) for side in (one, two))
-    return ratios.from_normal(*ends, _quantile(alpha))
+    first_end, second_end = ((side.value, _error(side)) for side in (one, two))
+    return ratios.from_normal(first_end, second_end, _quantile(alpha))
 
 
 def _normal_end(rate: Rate, group: Group, alpha: float, sign: int) -> float:

@@ -96,7 +96,7 @@ class Panel(Measured):
     reference: str | None
     """The group that others are compared with; None: the largest rate is compared with every."""
     impact_ratio: Interval
-    """The smallest of the groups' rates over the largest."""
+    """The smaller over the larger rate, of the two compared groups that differ most."""
     verdict: Impact
     finite_sample: bool
     comparisons: tuple[Comparison, ...]
@@ -136,13 +136,17 @@ class Panel(Measured):
 
     def notes(self) -> list[str]:
         """Return what the comparisons say in words, and what holds together."""
-        tests = list(dict.fromkeys(one.test for one in self.comparisons))
+        tests = list(dict.fromkeys(one.test for one in self.comparisons if one.p_value >= 0))
         lines = [one.direction for one in self.comparisons[:10]]
         lines.append(
             "All differences hold together, and so do all ratios and all odds ratios, each kind "
-            f"with {1 - self.delta:.0%} confidence. p is of {' or '.join(tests)} on what the log "
-            "shows, without hidden outcomes and for one pair at a time."
+            f"with {1 - self.delta:.0%} confidence."
         )
+        if tests:
+            lines.append(
+                f"p is of {' or '.join(tests)} on what the log shows: hidden outcomes are left "
+                "out, and one pair is tested at a time."
+            )
         lines += [
             f"Scores of {gap.group} less those of {gap.against}: {gap.smd.value:+.3f} standard "
             f"deviations, between {gap.smd.low:+.3f} and {gap.smd.high:+.3f} (asymptotic)."
