@@ -104,7 +104,8 @@ def test_a_ratio_has_its_own_verdict_and_its_direction_in_words():
     found = sellf.audit(lending(4000), **COLUMNS, notion="demographic", reference="a", seed=0)
     panel = found.measures["panel"]
     (one,) = panel.comparisons
-    assert one.impact == "below 0.8" and panel.verdict == "below 0.8"
+    assert one.impact == "below 0.8"
+    assert panel.verdict == "below 0.8"
     assert "fewer are accepted in b than in a" in one.direction
     turned = sellf.audit(lending(4000), **COLUMNS, notion="demographic", reference="b", seed=0)
     (other,) = turned.measures["panel"].comparisons
@@ -121,8 +122,10 @@ def test_new_york_s_table_counts_the_unknown_and_marks_small_categories():
         log, group="g", decision="a", notion="demographic", unknown_group="not stated", seed=0
     )
     rows = {row.category: row for row in found.measures["panel"].selection}
-    assert rows["few"].small and not rows["women"].small
-    assert rows["not stated"].unknown and np.isnan(rows["not stated"].impact_ratio.value)
+    assert rows["few"].small
+    assert not rows["women"].small
+    assert rows["not stated"].unknown
+    assert np.isnan(rows["not stated"].impact_ratio.value)
     rates = {k: log["a"][g == k].mean() for k in ("women", "men")}
     top = max(rates.values())
     for name, rate in rates.items():
@@ -134,7 +137,8 @@ def test_calibration_counts_hidden_outcomes():
     log = lending(6000, seed=2)
     log["score"] = 0.2 + 0.6 * log["x"]  # the true chance
     bands = sellf.audit(log, **COLUMNS, panel=True, seed=0).measures["panel"].calibration
-    assert len(bands) > 8 and all(band.inside for band in bands)
+    assert len(bands) > 8
+    assert all(band.inside for band in bands)
     log["score"] = np.clip(log["score"] + 0.25, 0, 1)
     bands = sellf.audit(log, **COLUMNS, panel=True, seed=0).measures["panel"].calibration
     assert sum(not band.inside for band in bands) > len(bands) / 2

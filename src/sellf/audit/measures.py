@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from sellf.audit.evidence import Evidence
+from sellf.audit.ladder import Ladder
 from sellf.audit.measured import Measured
 from sellf.audit.panel import Panel
 from sellf.audit.result import Audit
 from sellf.errors import InputError
 from sellf.fairness.notions import define
+from sellf.logs.columns import name_of
 
-KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Panel,)}
+KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Ladder, Panel)}
 """The results by name, in the order in which they are shown."""
 
 
@@ -23,11 +25,18 @@ class Wanted:
     panel: bool = False
     reference: str | None = None
     unknown: tuple[str, ...] = ()
+    ladder: bool = False
+    examiner: str | None = None
 
     @property
     def anything(self) -> bool:
         """Whether anything was."""
-        return self.panel
+        return self.panel or self.ladder
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns it needs, each with the option that named it."""
+        return () if self.examiner is None else ((self.examiner, "examiner"),)
 
 
 def wanted(options: dict[str, Any]) -> Wanted:
@@ -36,7 +45,10 @@ def wanted(options: dict[str, Any]) -> Wanted:
     unknown = options.pop("unknown_group")
     unknown = (unknown,) if isinstance(unknown, str) else tuple(unknown)
     panel = bool(options.pop("panel")) or reference is not None or bool(unknown)
-    found = Wanted(panel, reference, tuple(map(str, unknown)))
+    examiner = options.pop("examiner")
+    examiner = None if examiner is None else name_of(examiner, "examiner")
+    ladder = bool(options.pop("ladder")) or examiner is not None
+    found = Wanted(panel, reference, tuple(map(str, unknown)), ladder, examiner)
     if found.anything and options["anytime"]:
         raise InputError(
             "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."
@@ -53,6 +65,10 @@ def measured(audit: Audit, evidence: Evidence, asked: Wanted) -> Audit:
         return replace(audit, parts=parts)
     usable = evidence if audit.void is None else evidence.without_propensities()
     found: list[Measured] = []
+    if asked.ladder:
+        from sellf.audit.rungs import ladder
+
+        found += [one for one in (ladder(audit, evidence, asked.examiner),) if one is not None]
     if asked.panel:
         found.append(_panel(audit, usable, asked))
     return replace(audit, measures={one.key: one for one in found})

@@ -7,8 +7,10 @@ u1 - r u0 is above 0 for certain. The bound from above is that of u0 / u1 turned
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from sellf.audit import betting, capital, moments, shares, tails
 from sellf.audit.candidates import climb, segments
@@ -17,7 +19,9 @@ from sellf.logs.person import Floats
 
 LARGEST = 1e6
 """No ratio above this is looked for."""
-STEPS = 60
+PRECISION = 1e-4
+"""How far below the largest ratio that is ruled out the bound may be, relative to it."""
+STEPS = 20
 BOLDEST = 20.0
 """The largest guess of the ratio, and its inverse the smallest, that stakes are made for."""
 
@@ -243,13 +247,11 @@ def _largest(above: Callable[[float], float], low: float, high: float) -> float:
     """
     if high <= low or above(max(low, 1e-9)) <= 0:
         return low
-    bottom, top = float(np.log(max(low, 1e-9))), float(np.log(high))
+    start, end = float(np.log(max(low, 1e-9))), float(np.log(high))
+    # The root is near; a little below it the bound is positive for certain.
+    root: Any = brentq(lambda log: above(float(np.exp(log))), start, end, xtol=PRECISION / 4)
     for _ in range(STEPS):
-        if top - bottom < 1e-4:
+        root = max(root - PRECISION, start)
+        if above(float(np.exp(root))) > 0:
             break
-        middle = (bottom + top) / 2
-        if above(float(np.exp(middle))) > 0:
-            bottom = middle
-        else:
-            top = middle
-    return float(np.exp(bottom))
+    return float(np.exp(root))

@@ -50,6 +50,8 @@ def audit(
     panel: bool = False,
     reference: str | None = None,
     unknown_group: str | list[str] | tuple[str, ...] = (),
+    ladder: bool = False,
+    examiner: str | None = None,
     drop_missing: bool = False,
     limits: Limits | None = None,
 ) -> Audit:
@@ -92,6 +94,9 @@ def audit(
             line, odds ratios, scores, calibration and New York's table, each with an interval.
         reference: the group that all others are compared with in the panel.
         unknown_group: groups that stand for people whose category is not known.
+        ladder: add the disparity under weaker and stronger beliefs about the rejected.
+        examiner: (ladder) the column that names who decided; cases of a group came to examiners as
+            if at random.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
     """
@@ -141,7 +146,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     options["seed"] = _seed(options["seed"])
     asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
-    columns = _columns(options)
+    columns = replace(_columns(options), others=how.wanted.columns)
     _check(notions, columns, how)
     labelled = [notion for notion in notions if define(notion).needs_label]
     if not labelled:  # every decision is known, whatever became of it
@@ -307,7 +312,7 @@ def _seed(value: Any) -> int:
 
 
 def _columns(options: dict[str, Any]) -> Columns:
-    single = {
+    single: dict[str, Any] = {
         name: None if options[name] is None else name_of(options[name], name)
         for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
     }

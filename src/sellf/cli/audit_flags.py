@@ -91,6 +91,10 @@ class MeasureFlags:
     """(panel) the group that all others are compared with."""
     unknown_group: Values = ()
     """(panel) a group that stands for people whose category is not known."""
+    ladder: Flag = False
+    """add the disparity under weaker and stronger beliefs about the rejected."""
+    examiner: Column = None
+    """(ladder) the column that names who decided, where cases came as if at random."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class Columns:
     score_is_risk: bool = False
     """Whether the score is the chance of a bad outcome."""
     trust_rejected_outcomes: bool = False
+    others: tuple[tuple[str, str], ...] = ()
+    """Columns that are kept as they are, each with the option that named it."""
 
     def named(self) -> dict[str, str]:
         """Return the name of every column that is used, with the option that named it."""
@@ -45,6 +47,7 @@ class Columns:
         }
         used = {name: option for option, name in single.items() if name is not None}
         used |= dict.fromkeys(self.features, "feature")
+        used = dict(self.others) | used
         return used | dict.fromkeys(self.group, "group")
 
 

@@ -1,7 +1,7 @@
 """Rows in memory: values checked one column at a time, as NumPy arrays."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -52,6 +52,8 @@ class Rows:
     """What the log's columns make one doubt."""
     estimated: bool = False
     """Whether its propensities were estimated from these rows."""
+    others: dict[str, Values] = field(default_factory=dict)
+    """Columns that are kept as they are."""
 
     @property
     def count(self) -> int:
@@ -67,7 +69,7 @@ class Rows:
         """Return a SHA-256 of what was read, row by row, and what it was taken of."""
         total = hashlib.sha256(repr(list(map(str, self.names))).encode("utf-8", "surrogatepass"))
         parts = {"group": self.codes.astype("<i8"), **self.person._asdict(), "time": self.time}
-        for name, values in (parts | (self.features or {})).items():
+        for name, values in (parts | (self.features or {}) | self.others).items():
             if values is None:
                 continue
             total.update(f"\0{name}\0".encode("utf-8", "surrogatepass"))
@@ -127,6 +129,7 @@ class Rows:
             features=self.features and {name: of(values) for name, values in self.features.items()},
             decided_on=of(self.decided_on),
             mature=of(self.mature),
+            others={name: of(values) for name, values in self.others.items()},
         )
 
     def in_order(self) -> "Rows":
@@ -207,7 +210,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     waiting = 0 if pending is None else int(pending.sum())
     decided = None if columns.decided_on is None else table[columns.decided_on]
     several_groups = _several_groups(unit, codes)
-    return Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
+    found = Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
+    return replace(found, others={name: table[name] for name, _ in columns.others})
 
 
 def nothing_mature(name: str, cutoff: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sellf.audit.ladder import Ladder
 from sellf.audit.panel import FOUR_FIFTHS, Panel
 from sellf.audit.result import Audit
 from sellf.report.charts import Marks, Reference, Rows, distinct, numbers, shown
@@ -46,6 +47,27 @@ def _panel(panel: Panel) -> list[Block]:
     return blocks + [Grid(flat(rows), caption) for rows, caption in tables if rows]
 
 
+def _ladder(ladder: Ladder) -> list[Block]:
+    rungs = ladder.rungs
+    value = numbers(rung.interval.value for rung in rungs)
+    return [
+        Rows(
+            title=f"The disparity in {ladder.rate}, from the weakest belief to the strongest",
+            text=f"{ladder._title()}. A bar left of the line is fair, right of it unfair, across "
+            "it open.",
+            x_label="disparity",
+            names=distinct([f"{rung.belief}: {rung.verdict}" for rung in rungs]),
+            marks=[Marks("middle", value, 0, "circle")],
+            low=numbers(rung.interval.low for rung in rungs),
+            high=numbers(rung.interval.high for rung in rungs),
+            interval=f"{1 - ladder.delta:.0%} interval",
+            reference=Reference(ladder.omega, f"tolerated: {ladder.omega:g}", "x"),
+            x_range=(0.0, None),
+        ),
+        Grid(ladder._table(), f"The disparity in {ladder.rate} by belief"),
+    ]
+
+
 def _against(panel: Panel) -> str:
     return shown(panel.comparisons[0].against) if panel.comparisons else "the reference"
 
@@ -72,5 +94,5 @@ def _finite(value: float) -> float | None:
     return value if value < float("inf") else None
 
 
-BLOCKS: dict[str, Callable[[Any], list[Block]]] = {Panel.key: _panel}
+BLOCKS: dict[str, Callable[[Any], list[Block]]] = {Ladder.key: _ladder, Panel.key: _panel}
 """What a section about each kind of result shows."""
