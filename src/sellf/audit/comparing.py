@@ -74,7 +74,7 @@ def panel(
     """
     names = [say(name) for name in evidence.names]
     place = find_reference(evidence.names, reference)
-    pairs = _pairs(len(names), place)
+    pairs = ordered_pairs(len(names), place)
     found = bounds(rate, evidence, pairs, delta)
     odds = odds_ratios(rate, evidence, pairs, delta)
     highest = int(np.argmax(value)) if place is None else place
@@ -86,7 +86,7 @@ def panel(
             found.ratio[i, highest], found.ratio[highest, i], value[i], value[highest]
         )
         low, high = float(found.difference[i, highest]), float(-found.difference[highest, i])
-        difference = _within(low, float(value[i] - value[highest]), high)
+        difference = clipped(low, float(value[i] - value[highest]), high)
         test, p = classical_test(rate, evidence, i, highest)
         comparisons.append(
             Comparison(
@@ -122,7 +122,7 @@ def _finite(rate: Rate, evidence: Evidence) -> bool:
     return all(methods.METHODS[methods.kind(rate, g)].finite_sample for g in evidence.groups)
 
 
-def _pairs(count: int, reference: int | None) -> list[tuple[int, int]]:
+def ordered_pairs(count: int, reference: int | None) -> list[tuple[int, int]]:
     """Return the ordered pairs to bound."""
     pairs = [(i, j) for i in range(count) for j in range(count) if i != j]
     return pairs if reference is None else [pair for pair in pairs if reference in pair]
@@ -155,7 +155,7 @@ def smallest_over_largest(found: Bounds, value: Floats, pairs: list[tuple[int, i
     low = min(found.ratio[i, j] for i, j in pairs)
     high = min([1.0, *(_over(found.ratio[j, i]) for i, j in pairs)])
     estimates = [_quotient(value[i], value[j]) for i, j in pairs]
-    return _within(min(float(low), high), float(np.nanmin([1.0, *estimates])), float(high))
+    return clipped(min(float(low), high), float(np.nanmin([1.0, *estimates])), float(high))
 
 
 def odds_ratios(rate: Rate, evidence: Evidence, pairs: list[tuple[int, int]], delta: float) -> Any:
@@ -173,7 +173,7 @@ def odds_ratios(rate: Rate, evidence: Evidence, pairs: list[tuple[int, int]], de
         low = _least_odds(ends[i], ends[j], found.difference[i, j], found.ratio[i, j])
         other = _least_odds(ends[j], ends[i], found.difference[j, i], found.ratio[j, i])
         estimate = _quotient(value[i] * (1 - value[j]), value[j] * (1 - value[i]))
-        return _within(low, estimate, _over(other))
+        return clipped(low, estimate, _over(other))
 
     return of
 
@@ -273,7 +273,7 @@ def calibration(evidence: Evidence, delta: float) -> tuple[CalibrationBand, ...]
         low, high = methods.interval(rate, group, delta / len(cells))
         mean = float(scores[(band == k) & (rows.codes == i)].mean())
         middle = group.estimate(rate) or _ends(rate, evidence, band == k, i)
-        good = _within(low, sum(middle) / 2, high)
+        good = clipped(low, sum(middle) / 2, high)
         found.append(
             CalibrationBand(
                 say(evidence.names[i]),
@@ -318,7 +318,7 @@ def selection(evidence: Evidence, delta: float, unknown: tuple[str, ...]) -> tup
                 if i != highest
                 else 1.0
             )
-            ratio = _within(low, _quotient(rates[i], rates[highest]), high)
+            ratio = clipped(low, _quotient(rates[i], rates[highest]), high)
         found.append(
             Selection(
                 names[i],
@@ -355,7 +355,7 @@ def _direction(rate: Rate, group: str, other: str, difference: Interval) -> str:
 
 def _interval(low: float, other: float, first: float, second: float) -> Interval:
     """Return the ratio's interval from bounds from below on it and on its inverse."""
-    return _within(float(low), _quotient(first, second), _over(other))
+    return clipped(float(low), _quotient(first, second), _over(other))
 
 
 def _over(low: float) -> float:
@@ -368,7 +368,8 @@ def _quotient(first: float, second: float) -> float:
     return float("inf") if first > 0 else float("nan")
 
 
-def _within(low: float, value: float, high: float) -> Interval:
+def clipped(low: float, value: float, high: float) -> Interval:
+    """Return an interval with its estimate, moved into it if need be."""
     if np.isnan(value):
         value = low
     return Interval(low, min(max(value, low), high), high)

@@ -10,11 +10,12 @@ from sellf.audit.ladder import Ladder
 from sellf.audit.measured import Measured
 from sellf.audit.panel import Panel
 from sellf.audit.result import Audit
+from sellf.audit.strata import Within
 from sellf.errors import InputError
 from sellf.fairness.notions import define
-from sellf.logs.columns import name_of
+from sellf.logs.columns import name_of, names_of
 
-KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Ladder, Panel)}
+KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Ladder, Panel, Within)}
 """The results by name, in the order in which they are shown."""
 
 
@@ -27,16 +28,18 @@ class Wanted:
     unknown: tuple[str, ...] = ()
     ladder: bool = False
     examiner: str | None = None
+    within: tuple[str, ...] = ()
 
     @property
     def anything(self) -> bool:
         """Whether anything was."""
-        return self.panel or self.ladder
+        return self.panel or self.ladder or bool(self.within)
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """The columns it needs, each with the option that named it."""
-        return () if self.examiner is None else ((self.examiner, "examiner"),)
+        examiner = () if self.examiner is None else ((self.examiner, "examiner"),)
+        return (*examiner, *((name, "within") for name in self.within))
 
 
 def wanted(options: dict[str, Any]) -> Wanted:
@@ -44,16 +47,24 @@ def wanted(options: dict[str, Any]) -> Wanted:
     reference = options.pop("reference")
     unknown = options.pop("unknown_group")
     unknown = (unknown,) if isinstance(unknown, str) else tuple(unknown)
-    panel = bool(options.pop("panel")) or reference is not None or bool(unknown)
+    panel = bool(options.pop("panel")) or bool(unknown)
+    within = _listed(options.pop("within"))
+    panel |= reference is not None and not within
     examiner = options.pop("examiner")
     examiner = None if examiner is None else name_of(examiner, "examiner")
     ladder = bool(options.pop("ladder")) or examiner is not None
-    found = Wanted(panel, reference, tuple(map(str, unknown)), ladder, examiner)
+    found = Wanted(panel, reference, tuple(map(str, unknown)), ladder, examiner, within)
     if found.anything and options["anytime"]:
         raise InputError(
             "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."
         )
     return found
+
+
+def _listed(names: Any) -> tuple[str, ...]:
+    """Return columns that were named one by one, or with commas between them."""
+    several = (names,) if isinstance(names, str) else names_of(names, "within")
+    return names_of([part.strip() for name in several for part in name.split(",")], "within")
 
 
 def measured(audit: Audit, evidence: Evidence, asked: Wanted) -> Audit:
@@ -71,6 +82,10 @@ def measured(audit: Audit, evidence: Evidence, asked: Wanted) -> Audit:
         found += [one for one in (ladder(audit, evidence, asked.examiner),) if one is not None]
     if asked.panel:
         found.append(_panel(audit, usable, asked))
+    if asked.within:
+        from sellf.audit.standardising import within
+
+        found.append(within(audit, usable, asked.within, asked.reference))
     return replace(audit, measures={one.key: one for one in found})
 
 

@@ -52,6 +52,7 @@ def audit(
     unknown_group: str | list[str] | tuple[str, ...] = (),
     ladder: bool = False,
     examiner: str | None = None,
+    within: str | list[str] | tuple[str, ...] = (),
     drop_missing: bool = False,
     limits: Limits | None = None,
 ) -> Audit:
@@ -97,6 +98,8 @@ def audit(
         ladder: add the disparity under weaker and stronger beliefs about the rejected.
         examiner: (ladder) the column that names who decided; cases of a group came to examiners as
             if at random.
+        within: columns whose values make strata, in each of which groups are compared; numbers of
+            many values are cut into five bands.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
     """

@@ -95,6 +95,8 @@ class MeasureFlags:
     """add the disparity under weaker and stronger beliefs about the rejected."""
     examiner: Column = None
     """(ladder) the column that names who decided, where cases came as if at random."""
+    within: Columns = ()
+    """compare groups within the values of these columns as well: product,branch."""
 
 
 @dataclass(frozen=True)

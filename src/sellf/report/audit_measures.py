@@ -6,6 +6,7 @@ from typing import Any
 from sellf.audit.ladder import Ladder
 from sellf.audit.panel import FOUR_FIFTHS, Panel
 from sellf.audit.result import Audit
+from sellf.audit.strata import Within
 from sellf.report.charts import Marks, Reference, Rows, distinct, numbers, shown
 from sellf.report.page import Block, Grid, Items, Section
 
@@ -32,7 +33,7 @@ def _panel(panel: Panel) -> list[Block]:
             names=distinct([shown(one.group) for one in comparisons]),
             marks=[Marks("estimate", numbers(one.ratio.value for one in comparisons), 0, "circle")],
             low=numbers(one.ratio.low for one in comparisons),
-            high=numbers(_finite(one.ratio.high) for one in comparisons),
+            high=numbers(one.ratio.high for one in comparisons),
             interval=f"{1 - panel.delta:.0%} interval",
             reference=Reference(FOUR_FIFTHS, "four fifths", "x"),
             x_range=(0.0, None),
@@ -68,6 +69,36 @@ def _ladder(ladder: Ladder) -> list[Block]:
     ]
 
 
+def _within(found: Within) -> list[Block]:
+    blocks: list[Block] = []
+    for overall in found.overall:
+        pair = (overall.group, overall.against)
+        rows = [row for row in found.strata if (row.group, row.against) == pair]
+        names = [row.stratum for row in rows] + ["all strata, standardised"]
+        spans = [row.difference for row in rows] + [overall.standardised]
+        crude = [float("nan")] * len(rows) + [overall.crude]
+        blocks.append(
+            Rows(
+                title=f"{shown(pair[0])} less {shown(pair[1])}: where the difference comes from",
+                text=f"The difference in {found.rate} in each stratum, and over all strata as if "
+                "both groups were in the same ones. Left of 0 the first group fares worse.",
+                x_label=f"difference in {found.rate}",
+                names=distinct([shown(name) for name in names]),
+                marks=[
+                    Marks("difference", numbers(span.value for span in spans), 0, "circle"),
+                    Marks("without regard to strata", numbers(crude), 1, "cross"),
+                ],
+                low=numbers(span.low for span in spans),
+                high=numbers(span.high for span in spans),
+                interval=f"{1 - found.delta:.0%} interval",
+                band=(-found.omega, found.omega, f"tolerated: {found.omega:g}"),
+                x_range=(None, None),
+            )
+        )
+    table = found._table()
+    return [*blocks, Grid(table, f"{found.rate.capitalize()} given {' and '.join(found.columns)}")]
+
+
 def _against(panel: Panel) -> str:
     return shown(panel.comparisons[0].against) if panel.comparisons else "the reference"
 
@@ -90,9 +121,9 @@ def flat(rows: Sequence[Any]) -> dict[str, list[Any]]:
     return columns
 
 
-def _finite(value: float) -> float | None:
-    return value if value < float("inf") else None
-
-
-BLOCKS: dict[str, Callable[[Any], list[Block]]] = {Ladder.key: _ladder, Panel.key: _panel}
+BLOCKS: dict[str, Callable[[Any], list[Block]]] = {
+    Ladder.key: _ladder,
+    Panel.key: _panel,
+    Within.key: _within,
+}
 """What a section about each kind of result shows."""
