@@ -9,13 +9,14 @@ from sellf.audit.evidence import Evidence
 from sellf.audit.ladder import Ladder
 from sellf.audit.measured import Measured
 from sellf.audit.panel import Panel
+from sellf.audit.proxy import Proxy
 from sellf.audit.result import Audit
 from sellf.audit.strata import Within
 from sellf.errors import InputError
 from sellf.fairness.notions import define
 from sellf.logs.columns import name_of, names_of
 
-KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Ladder, Panel, Within)}
+KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Proxy, Ladder, Panel, Within)}
 """The results by name, in the order in which they are shown."""
 
 
@@ -29,6 +30,7 @@ class Wanted:
     ladder: bool = False
     examiner: str | None = None
     within: tuple[str, ...] = ()
+    proxy: str | None = None
 
     @property
     def anything(self) -> bool:
@@ -38,8 +40,9 @@ class Wanted:
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """The columns it needs, each with the option that named it."""
-        examiner = () if self.examiner is None else ((self.examiner, "examiner"),)
-        return (*examiner, *((name, "within") for name in self.within))
+        single = ((self.examiner, "examiner"), (self.proxy, "group_probability"))
+        named = [(name, option) for name, option in single if name is not None]
+        return (*named, *((name, "within") for name in self.within))
 
 
 def wanted(options: dict[str, Any]) -> Wanted:
@@ -53,12 +56,38 @@ def wanted(options: dict[str, Any]) -> Wanted:
     examiner = options.pop("examiner")
     examiner = None if examiner is None else name_of(examiner, "examiner")
     ladder = bool(options.pop("ladder")) or examiner is not None
-    found = Wanted(panel, reference, tuple(map(str, unknown)), ladder, examiner, within)
+    found = Wanted(
+        panel, reference, tuple(map(str, unknown)), ladder, examiner, within, _proxy(options)
+    )
     if found.anything and options["anytime"]:
         raise InputError(
             "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."
         )
+    if found.proxy is not None and found.anything:
+        raise InputError(
+            "group_probability bounds one difference: leave out --panel, --reference, --ladder, "
+            "--examiner and --within, or name a column of groups with --group."
+        )
     return found
+
+
+def _proxy(options: dict[str, Any]) -> str | None:
+    """Return the column with the chance of belonging to a group, checked with the others."""
+    if options["group_probability"] is None:
+        return None
+    column = name_of(options["group_probability"], "group_probability")
+    if options["group"]:
+        raise InputError(
+            "group and group_probability are both named: give the column of groups, or the chance "
+            "of belonging to one that is not recorded."
+        )
+    for name in ("by", "anytime", "person", "matures_after"):
+        if options[name]:
+            flag = name.replace("_", "-")
+            raise InputError(
+                f"--group-probability does not go with --{flag}: leave one of them out."
+            )
+    return column
 
 
 def _listed(names: Any) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def audit(
     log: Any,
     *,
-    group: str | list[str] | tuple[str, ...],
+    group: str | list[str] | tuple[str, ...] = (),
     decision: str,
     outcome: str | None = None,
     propensity: str | None = None,
@@ -53,6 +53,7 @@ def audit(
     ladder: bool = False,
     examiner: str | None = None,
     within: str | list[str] | tuple[str, ...] = (),
+    group_probability: str | None = None,
     drop_missing: bool = False,
     limits: Limits | None = None,
 ) -> Audit:
@@ -100,6 +101,8 @@ def audit(
             if at random.
         within: columns whose values make strata, in each of which groups are compared; numbers of
             many values are cut into five bands.
+        group_probability: instead of group, the column with the chance that each person belongs to
+            a group that is not recorded.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
     """
@@ -126,7 +129,8 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     unknown = set(options) - set(audit.__kwdefaults__ or {}) - {"group", "decision"}
     if unknown:
         raise InputError(f"audit_all has no option {sorted(unknown)[0]!r}.")
-    for name in ("group", "decision"):
+    grouped = () if options.get("group_probability") else ("group",)
+    for name in (*grouped, "decision"):
         if name not in options:
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
@@ -159,6 +163,11 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     source, cutoff = set_aside(open_log(log, columns, how.limits), maturity)
     asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
+    if how.wanted.proxy is not None:
+        from sellf.audit.proxied import audit_by_proxy
+
+        found = audit_by_proxy(notions, source, columns, how)
+        return {notion: replace(one, origin=origin) for notion, one in found.items()}
     if maturity is None:
         return _judged(notions, source, columns, how, origin)
     result: dict[Notion, Audit] = {}
@@ -177,7 +186,7 @@ def _judged(
     notions: list[Notion],
     source: "Log",
     columns: Columns,
-    how: "_How",
+    how: "How",
     origin: Origin,
     aside: tuple[Any, str | None, dict[Any, int]] = (None, None, {}),
 ) -> dict[Notion, Audit]:
@@ -241,7 +250,7 @@ def _judged(
     return result
 
 
-class _How(NamedTuple):
+class How(NamedTuple):
     """What was asked for, checked."""
 
     omega: float
@@ -255,7 +264,7 @@ class _How(NamedTuple):
     wanted: "Wanted"
 
 
-def _how(options: dict[str, Any]) -> _How:
+def _how(options: dict[str, Any]) -> How:
     from sellf.audit.aipw import MODELS
     from sellf.audit.measures import wanted
 
@@ -270,10 +279,10 @@ def _how(options: dict[str, Any]) -> _How:
     if not isinstance(limits, Limits):
         raise InputError(f"limits is {limits!r}: give sellf.Limits(...).")
     model, seed = options["model"], options["seed"]
-    return _How(omega, delta, overlap, model, by, anytime, seed, limits, wanted(options))
+    return How(omega, delta, overlap, model, by, anytime, seed, limits, wanted(options))
 
 
-def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
+def _check(notions: list[Notion], columns: Columns, how: How) -> None:
     """Refuse options that do not go together."""
     from sellf.logs.dates import PERIODS
 
@@ -320,7 +329,7 @@ def _columns(options: dict[str, Any]) -> Columns:
         for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
     }
     group = names_of(options["group"], "group")
-    if not group:
+    if not group and options["group_probability"] is None:
         raise InputError("group is empty: name the column that holds each person's group.")
     return Columns(
         group=group,

@@ -213,11 +213,8 @@ def _ends(rate: Rate, group: Group) -> Ends:
         person = group.person
         if person is None:
             raise ValueError("strata need rows")
-        guess: Any = person.prediction
-        if guess is None and person.propensity is not None:
-            guess = pilot.predictions(person, pilot.by_bin(person, group.overlap))
+        guess = pilot.predictions(person, pilot.by_bin(person, group.overlap))
         far = 1 / group.overlap
-        guess = 0.0 if guess is None else guess
         found = sides(rate, person, scores(person, group.overlap, guess, far, far))
         low, high = (ratio(by_unit(side, person.unit)) for side in found)
         group.made[key] = Ends(*low, *high)

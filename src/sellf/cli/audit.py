@@ -79,7 +79,8 @@ def _save(path: Path, example: bool) -> None:
 
 
 def _audit(log: Any, notion: str, options: dict[str, Any]) -> Audit | Audits:
-    for name in ("group", "decision"):
+    grouped = () if options["group_probability"] else ("group",)
+    for name in (*grouped, "decision"):
         if not options[name]:
             raise InputError(f"{name} is missing: type --{name} and the name of its column.")
     if notion == "all":

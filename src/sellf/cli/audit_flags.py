@@ -97,6 +97,8 @@ class MeasureFlags:
     """(ladder) the column that names who decided, where cases came as if at random."""
     within: Columns = ()
     """compare groups within the values of these columns as well: product,branch."""
+    group_probability: Column = None
+    """instead of --group, the column with the chance of belonging to an unrecorded group."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sellf.errors import InputError
 from sellf.logs.columns import Columns
-from sellf.logs.dates import dates, period_of
+from sellf.logs.dates import dates, nothing_mature, period_of
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import (
     MOST_LETTERS,
@@ -197,6 +197,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     p = propensity(columns, table, accepted)
     f = score(columns, table)
     names, codes = groups(columns, table)
+    if not columns.group:  # everybody is judged together
+        names, several = ["everyone"], False
     time = None if columns.time is None else table[columns.time]
     features = {name: table[name] for name in columns.features} or None
     if several and len(names) < 2:
@@ -212,15 +214,6 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     several_groups = _several_groups(unit, codes)
     found = Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
     return replace(found, others={name: table[name] for name, _ in columns.others})
-
-
-def nothing_mature(name: str, cutoff: str) -> str:
-    """Return the message for a log whose decisions are all too recent."""
-    return (
-        f"decided_on {name!r} has no date up to {cutoff}: no decision had time to show its "
-        "outcome. Type a later --as-of or a shorter --matures-after, or --notion demographic, "
-        "which needs no outcomes."
-    )
 
 
 def _several_groups(unit: NDArray[np.intp] | None, codes: NDArray[np.intp]) -> bool:

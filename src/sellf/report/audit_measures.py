@@ -5,6 +5,7 @@ from typing import Any
 
 from sellf.audit.ladder import Ladder
 from sellf.audit.panel import FOUR_FIFTHS, Panel
+from sellf.audit.proxy import Proxy
 from sellf.audit.result import Audit
 from sellf.audit.strata import Within
 from sellf.report.charts import Marks, Reference, Rows, distinct, numbers, shown
@@ -99,6 +100,25 @@ def _within(found: Within) -> list[Block]:
     return [*blocks, Grid(table, f"{found.rate.capitalize()} given {' and '.join(found.columns)}")]
 
 
+def _proxy(found: Proxy) -> list[Block]:
+    spans = (found.any_dependence, found.if_explained)
+    names = ["nothing assumed", f"given {shown(found.column)}, the group tells nothing more"]
+    return [
+        Rows(
+            title=f"{shown(found.column)} less others in {found.rate}",
+            text=f"{found._title()}. The second bar is what is usually reported.",
+            x_label=f"difference in {found.rate}",
+            names=names,
+            marks=[Marks("middle", numbers(span.value for span in spans), 0, "circle")],
+            low=numbers(span.low for span in spans),
+            high=numbers(span.high for span in spans),
+            interval=f"{1 - found.delta:.0%} interval",
+            band=(-found.omega, found.omega, f"tolerated: {found.omega:g}"),
+        ),
+        Grid(found._table(), "What the difference is, with and without the usual assumption"),
+    ]
+
+
 def _against(panel: Panel) -> str:
     return shown(panel.comparisons[0].against) if panel.comparisons else "the reference"
 
@@ -122,6 +142,7 @@ def flat(rows: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 BLOCKS: dict[str, Callable[[Any], list[Block]]] = {
+    Proxy.key: _proxy,
     Ladder.key: _ladder,
     Panel.key: _panel,
     Within.key: _within,
