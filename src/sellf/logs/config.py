@@ -14,7 +14,6 @@ from typing import Any
 from sellf.errors import InputError
 from sellf.logs.binary import Meant, values_of
 from sellf.logs.columns import Columns, name_of, names_of
-from sellf.logs.condition import parse
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class Reading:
     def check(self) -> None:
         """Refuse what cannot be meant."""
         if self.where is not None:
+            from sellf.logs.condition import parse  # here: importing sellf needs NumPy alone
+
             parse(self.where)
         if self.other is not None and not self.groups:
             raise InputError(
