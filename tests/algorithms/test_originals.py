@@ -4,12 +4,23 @@ POCAR: ericyangyu/pocar; ELBERT: Yuancheng-Xu/ELBERT; FOCOPS: ymzhang01/focops; 
 PID-Lagrangian and CUP: PKU-Alignment/omnisafe.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sellf.algorithms import cup, elbert, focops, lagrangian, losses, pocar, published, sellf
+from sellf.algorithms import (
+    catalogue,
+    cup,
+    elbert,
+    focops,
+    lagrangian,
+    losses,
+    pocar,
+    published,
+    sellf,
+)
 from sellf.algorithms.algorithm import Critique
 from sellf.algorithms.seen import see
 from sellf.envs import window as windows
@@ -159,6 +170,30 @@ def test_elbert_s_advantage_is_the_original_s(rng, critics):
     )
     expected = slow_elbert(supply, demand, advantages.T, 50.0)
     np.testing.assert_allclose(elbert.advantage(config, batch), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_elbert_has_no_critics_of_supply_and_demand_where_the_two_are_the_same(rng):
+    """Opportunity: the original's advantage is the reward's, whatever its critics say."""
+    seen, task = rollout_of(rng), task_of(WORLD, "opportunity")
+    algorithm, config = catalogue.resolve("elbert", {"beta_bias": 1e5}, "opportunity")
+    assert algorithm.stacks(WORLD.space)[0].critics == 1
+    assert catalogue.resolve("elbert", {}, "accuracy")[0].stacks(WORLD.space)[0].critics == 5
+    signal, _ = algorithm.signals(task, config, (), seen)
+    critique = critique_of(rng, signal.shape[1])
+    result = algorithm.weigh(task, config, (), seen, critique)
+    supply, demand = (np.asarray(result.figures[name]) for name in ("supply", "demand"))
+    own = np.asarray(critique.advantage[:, 0])
+    batch = batch_of(WORLD.space, seen.group, own, own, result.columns, result.figures)
+    others = rng.normal(size=(4, STEPS))
+    expected = slow_elbert(supply, demand, np.vstack([own, others]), 1e5)
+    np.testing.assert_allclose(algorithm.advantage(config, batch), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_elbert_has_critics_for_opportunity_where_a_rejection_can_reveal_the_outcome():
+    told = eqx.tree_at(lambda s: s.group, WORLD.space, WORLD.space.group)
+    object.__setattr__(told, "reveals", (True, True))
+    assert elbert.can_differ(told, "opportunity")
+    assert not elbert.can_differ(WORLD.space, "opportunity")
 
 
 def test_elbert_without_critics_has_the_advantages_of_a_constant_one(rng):

@@ -13,6 +13,7 @@ from sellf.algorithms.pocar import pocar, pocar_oracle
 from sellf.algorithms.ppo import ppo
 from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
 from sellf.errors import InputError
+from sellf.fairness import Notion
 from sellf.fairness.checks import one_of, short
 
 ALGORITHMS: dict[str, Algorithm] = {
@@ -74,8 +75,8 @@ def _number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
-def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, PPO]:
-    """Return an algorithm by name, as its settings want it, and all of its settings."""
+def resolve(name: str, settings: dict[str, Any], notion: Notion) -> tuple[Algorithm, PPO]:
+    """Return an algorithm by name, as settings and notion want it, and all of its settings."""
     algorithm = find(name)
     config = configure(algorithm, settings)
-    return algorithm.variant(algorithm, config), config
+    return algorithm.variant(algorithm, config, notion), config

@@ -380,7 +380,7 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
     )
 
 
-def variant(algorithm: Algorithm, config: Any) -> Algorithm:
+def variant(algorithm: Algorithm, config: Any, notion: Notion) -> Algorithm:
     """Return the algorithm as its settings want it."""
     return algorithm._replace(
         reject_below=SEMI if config.semi_stochastic else 0.0,

@@ -52,6 +52,11 @@ class Stack:
         return (2.0,) * self.policies + (1.0,) * self.critics
 
     @property
+    def wide(self) -> bool:
+        """Whether its products, and not the steps between them, are what takes time."""
+        return max(self.hidden, default=0) > 64
+
+    @property
     def actor(self) -> "Stack":
         """The policy's networks alone."""
         return replace(self, critics=0)
@@ -108,7 +113,11 @@ def forward(
     outputs: list[Array] = []
     for stack, own in zip(stacks, layers, strict=True):
         act = ACTIVATIONS[stack.activation]
-        h = jnp.einsum("ri,nio->nro", x, own[0]) + own[1]
+        if stack.wide:  # as many products as networks: one of all would be transposed after it
+            many = jnp.broadcast_to(x, (own[0].shape[0], *x.shape))
+            h = jnp.einsum("nri,nio->nro", many, own[0]) + own[1]
+        else:
+            h = jnp.einsum("ri,nio->nro", x, own[0]) + own[1]
         for weights, bias in zip(own[2::2], own[3::2], strict=True):
             h = jnp.einsum("nri,nio->nro", act(h), weights) + bias
         scale = jnp.asarray(stack.scales(), jnp.float32)

@@ -95,16 +95,17 @@ def iterate(
     key, key_source, key_learn, key_order = jax.random.split(state.key, 4)
     stacks = algorithm.stacks(space)
     outputs = by_profile(space, partial(networks.run, stacks, parameters))
+    actor, decide = networks.actor_of(stacks, space.inputs, parameters), outputs
+    if stacks[0].wide and not space.small:  # critics have no say while decisions are collected
+        decide = by_profile(space, partial(networks.run, (task.actor,), actor))
     asked = Asked(
-        networks.policy(space, outputs, algorithm.reject_below),
+        networks.policy(space, decide, algorithm.reject_below),
         algorithm.predict(task, config, state.extra),
         algorithm.view,
         config.rollout,
     )
     source, seen, measured = problem.source.collect(key_source, state.source, asked)
-    deciding = Deciding(
-        networks.policy(space, outputs), networks.actor_of(stacks, space.inputs, parameters)
-    )
+    deciding = Deciding(networks.policy(space, decide), actor)
     learned = algorithm.learn(task, config, state.extra, seen, deciding, key_learn)
 
     before, after = outputs(seen.profile), outputs(seen.following)
@@ -169,11 +170,21 @@ def improve(
     if not tabular:
         decisions = decisions._replace(rows=rows)
     batches = config.rollout // config.batch
+    few = config.batch * 3 // 4
+    choosy = tabular and few < space.profiles and stacks[0].wide and not algorithm.people
 
     def step(learner: Learner, cut: tuple[Decisions, Decisions | None]) -> tuple[Learner, Array]:
         layers = networks.unflatten(stacks, space.inputs, learner.parameters)
         loss_of = partial(_loss, algorithm, config, space, rows if tabular else None, figures)
-        loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
+        if choosy:
+            listed, number = distinct(cut[0].profile, space.profiles, few)
+            loss, gradient = jax.lax.cond(
+                number <= few,
+                lambda: jax.value_and_grad(loss_of)(layers, *cut, listed),
+                lambda: jax.value_and_grad(loss_of)(layers, *cut),
+            )
+        else:
+            loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
         # Joined first: fused into Adam's pass, the joining would be asked for number by number.
         gradient = jax.lax.optimization_barrier(networks.flatten(gradient))
         gradient = at_most(gradient, config.gradient_norm)
@@ -217,12 +228,20 @@ def _loss(
     layers: list[list[Array]],
     decisions: Decisions,
     drawn: Decisions | None,
+    listed: Int[Array, " few"] | None = None,
 ) -> Float[Array, ""]:
-    """Return the loss of a minibatch; `everyone` is all profiles, where these are few."""
+    """Return the loss of a minibatch.
+
+    `everyone` is all profiles, where these are few; `listed` those that the minibatch has.
+    """
     stacks, others = algorithm.stacks(space), len(space.actions) - 1
     if everyone is not None:
+        if listed is not None:
+            everyone = everyone[jnp.minimum(listed, space.profiles - 1)]
+        else:
+            listed = jnp.arange(space.profiles)
         table = networks.forward(stacks, layers, everyone)
-        who = decisions.profile[None, :] == jnp.arange(space.profiles)[:, None]
+        who = decisions.profile[None, :] == listed[:, None]
         outputs = table @ who.astype(jnp.float32)
     else:
         table, outputs = None, networks.forward(stacks, layers, _rows(decisions))
@@ -256,6 +275,18 @@ def _loss(
 def _rows(decisions: Decisions) -> Float[Array, "batch inputs"]:
     assert decisions.rows is not None
     return decisions.rows
+
+
+def distinct(
+    profile: Int[Array, " batch"], profiles: int, few: int
+) -> tuple[Int[Array, " few"], Int[Array, ""]]:
+    """Return the first few different profiles, filled up with one that nobody has; how many."""
+    everyone = jnp.arange(profiles)
+    there = jnp.any(profile[:, None] == everyone[None, :], axis=0)
+    place = jnp.where(there, jnp.cumsum(there) - 1, few)
+    at = place[None, :] == jnp.arange(few)[:, None]
+    listed = jnp.where(jnp.any(at, axis=1), jnp.argmax(at, axis=1), profiles)
+    return listed.astype(jnp.int32), jnp.sum(there)
 
 
 def permutations(key: Key[Array, ""], number: int, length: int) -> Int[Array, "number length"]:

@@ -19,7 +19,7 @@ from sellf.fairness.notions import Counts, Notion, Rate, define
 from sellf.logs.columns import Columns
 from sellf.logs.log import Log
 from sellf.logs.person import Floats
-from sellf.logs.rows import numbers
+from sellf.logs.values import numbers
 
 if TYPE_CHECKING:
     from sellf.audit.run import How

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import TABLE, Notion, define
-from sellf.logs.columns import Columns, name_of, names_of
+from sellf.logs.columns import Columns
+from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
 from sellf.logs.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
@@ -56,14 +58,17 @@ def audit(
     group_probability: str | None = None,
     drop_missing: bool = False,
     limits: Limits | None = None,
+    **reading: Any,
 ) -> Audit:
     """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
 
     Args:
-        log: a path to a CSV or Parquet file, several as "logs/*.parquet" or as a list of paths; a
-            frame (pandas, Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
+        log: a path to a CSV, Parquet, Excel, SQLite or DuckDB file, several as "logs/*.parquet" or
+            as a list of paths; the address of a PostgreSQL or MySQL server; a frame (pandas,
+            Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
         group: the column that names each person's group, or several.
-        decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`.
+        decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`. Here and
+            for `outcome`, "a | b" is yes where a or b is.
         outcome: 1 for good and 0 for bad, empty for the rejected; where it is empty for somebody
             accepted it may be either.
         propensity: the chance with which each decision was to accept.
@@ -81,8 +86,8 @@ def audit(
         by: "day", "week", "month", "quarter" or "year": audit each on its own as well.
         anytime: intervals that hold however often one looks while the log grows; rows count in the
             order of `time`, or of the log if there is none.
-        accepted_value: the decision that means accepted.
-        positive_value: the outcome that is good.
+        accepted_value: the decision that means accepted, or several.
+        positive_value: the outcome that is good, or several.
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use outcomes of the rejected that the log holds.
         person: the column that names the person behind each row, for people with several rows.
@@ -105,10 +110,15 @@ def audit(
             a group that is not recorded.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
+        reading: how the log is read and which of its rows, as on the command line: where, groups,
+            other, missing_value, hide_rejected_outcomes, rejected_value, negative_value,
+            score_range, date_format, bands, encoding, separator, quote, decimal, sheet, table,
+            query.
     """
-    options = {name: value for name, value in locals().items() if name != "notion"}
+    options = {name: value for name, value in locals().items() if name not in ("notion", "reading")}
+    _check_reading(reading)
     define(notion)
-    return _audits([notion], **options)[notion]
+    return _audits([notion], **options, **reading)[notion]
 
 
 def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: Any) -> Audits:
@@ -126,9 +136,8 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     defaults = {
         name: value for name, value in (audit.__kwdefaults__ or {}).items() if name != "notion"
     }
-    unknown = set(options) - set(audit.__kwdefaults__ or {}) - {"group", "decision"}
-    if unknown:
-        raise InputError(f"audit_all has no option {sorted(unknown)[0]!r}.")
+    own = {*(audit.__kwdefaults__ or {}), "group", "decision"}
+    _check_reading({name: value for name, value in options.items() if name not in own})
     grouped = () if options.get("group_probability") else ("group",)
     for name in (*grouped, "decision"):
         if name not in options:
@@ -153,16 +162,18 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     options["seed"] = _seed(options["seed"])
     asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
-    columns = replace(_columns(options), others=how.wanted.columns)
+    config = LogConfig.of(options)
+    columns = replace(config.columns, others=how.wanted.columns)
     _check(notions, columns, how)
     labelled = [notion for notion in notions if define(notion).needs_label]
     if not labelled:  # every decision is known, whatever became of it
         columns = replace(columns, outcome=None, trust_rejected_outcomes=False)
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
-    source, cutoff = set_aside(open_log(log, columns, how.limits), maturity)
+    source, cutoff = set_aside(open_log(log, columns, how.limits, config.reading), maturity)
     asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
+    columns = source.columns  # groups may be others now
     if how.wanted.proxy is not None:
         from sellf.audit.proxied import audit_by_proxy
 
@@ -323,21 +334,10 @@ def _seed(value: Any) -> int:
     return int(value)
 
 
-def _columns(options: dict[str, Any]) -> Columns:
-    single: dict[str, Any] = {
-        name: None if options[name] is None else name_of(options[name], name)
-        for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
-    }
-    group = names_of(options["group"], "group")
-    if not group and options["group_probability"] is None:
-        raise InputError("group is empty: name the column that holds each person's group.")
-    return Columns(
-        group=group,
-        decision=name_of(options["decision"], "decision"),
-        features=names_of(options["features"], "features"),
-        accepted_value=options["accepted_value"],
-        positive_value=options["positive_value"],
-        score_is_risk=bool(options["score_is_risk"]),
-        trust_rejected_outcomes=bool(options["trust_rejected_outcomes"]),
-        **single,
-    )
+def _check_reading(options: dict[str, Any]) -> None:
+    """Refuse options that there are not."""
+    for name in options:
+        if name not in (*OF_COLUMNS, *OF_READING):
+            near = get_close_matches(name, (*OF_READING, *(audit.__kwdefaults__ or {})), n=1)
+            hint = f": did you mean {near[0]}?" if near else "."
+            raise InputError(f"audit has no option {name!r}{hint}")

@@ -1,15 +1,19 @@
 """`sellf audit`: a log's verdict, as a table or as JSON."""
 
-from dataclasses import replace
+import sys
+from dataclasses import fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
+from sellf.audit.words import Words
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
-from sellf.logs.files import named_files
+from sellf.logs.configured import read_config
+from sellf.logs.files import are_files, named_files
 from sellf.text import plain_json
 
 
@@ -24,42 +28,115 @@ def run(
     """Audit a log and print what was found.
 
     Args:
-        log: the file.
+        log: the file, or a configuration that names it.
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
         measures: what is asked beside the disparity.
         output: what is written.
     """
-    options = {**vars(columns), **vars(reading), **vars(judge), **vars(measures)}
-    options |= {"group": list(columns.group), "features": options.pop("feature")}
-    html, save, example = output.html, output.save, output.example
-    for option, path in (("--html", html), ("--save", save)):
-        if path is not None:
-            files.check_output(path, option=option)
-    if html is not None and save is not None and _same_file(html, save):
-        raise InputError(f"--html and --save both name {html}: give each a file of its own.")
-    if example == (log is not None):
+    typed = _typed(columns, reading, judge, measures)
+    if output.init:
+        from sellf.cli.audit_init import init
+
+        init(log, typed, output.out, yes=output.yes)
+        return
+    if output.out is not None or output.yes:
+        raise InputError("--out and --yes go with --init: leave them out, or type --init.")
+    source, options, words = _configured(log, typed, output.words)
+    failing = _failing(output.fail_on)
+    _check_output(source, output)
+    if output.save is not None:
+        _save(output.save, output.example)
+    options = {**_defaults(), **options}
+    notion = options.pop("notion")
+    result = _example(notion, options) if output.example else _audit(source, notion, options)
+    if output.html is not None:
+        files.write(output.html, report.audit(result, words).encode())
+    _print(result, output.json, words)
+    audits = list(result.by_notion.values()) if isinstance(result, Audits) else [result]
+    if any(audit.verdict in failing for audit in audits):
+        sys.stdout.flush()
+        raise SystemExit(FAILED)
+
+
+FAILED = 3
+"""The exit code for a verdict that a pipeline should stop at."""
+
+
+def _typed(*flags: Any) -> dict[str, Any]:
+    """Return what was typed, by the names of the audit's options; what was not is left out."""
+    typed = {
+        field.name: getattr(one, field.name)
+        for one in flags
+        for field in fields(one)
+        if getattr(one, field.name) != field.default
+    }
+    if "feature" in typed:
+        typed["features"] = typed.pop("feature")
+    return {n: list(v) if isinstance(v, tuple) else v for n, v in typed.items()}
+
+
+def _defaults() -> dict[str, Any]:
+    found = {field.name: field.default for field in fields(JudgeFlags)}
+    return {**found, "group": [], "decision": None}
+
+
+def _configured(
+    log: str | None, typed: dict[str, Any], words: str | None
+) -> tuple[Any, dict[str, Any], Words | None]:
+    """Return the log, the options, and the words of a report: what is typed comes first."""
+    if log is None or not log.lower().endswith(".toml"):
+        return log, typed, Words.of(words)
+    asked = (*fields(JudgeFlags), *fields(MeasureFlags))
+    known = tuple(field.name for field in asked)
+    found = read_config(Path(log), {"audit": (*known, "words")})
+    own = dict(found.tables.get("audit", {}))
+    said = own.pop("words", None)
+    return found.log, {**found.options, **own, **typed}, Words.of(words or said)
+
+
+def _failing(verdict: str | None) -> tuple[str, ...]:
+    """Return the verdicts that end in an exit code of their own."""
+    if verdict is None:
+        return ()
+    if verdict not in ("unfair", "undetermined"):
+        raise InputError(
+            f"--fail-on is {verdict!r}: type --fail-on unfair, or --fail-on undetermined to stop "
+            "at open verdicts as well."
+        )
+    return ("unfair",) if verdict == "unfair" else ("unfair", "undetermined")
+
+
+def _check_output(log: Any, output: OutputFlags) -> None:
+    """Refuse files that cannot be written, and two names for one, before the work."""
+    html, save = output.html, output.save
+    named = {"--html": html, "--save": save}
+    given = {option: path for option, path in named.items() if path is not None}
+    for option, path in given.items():
+        files.check_output(path, option=option)
+    for (one, first), (other, second) in combinations(given.items(), 2):
+        if _same_file(first, second):
+            raise InputError(f"{one} and {other} both name {first}: give each a file of its own.")
+    if output.example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
-    if save is not None:
-        _save(save, example)
     if html is not None:
-        files.check_output(html, () if log is None else named_files(log), "--html")
+        files.check_output(html, named_files(log) if are_files(log) else (), "--html")
         report.check()
-    notion = options.pop("notion")
-    result = _example(notion, options) if example else _audit(log, notion, options)
-    if html is not None:
-        files.write(html, report.audit(result).encode())
-    if output.json:
+
+
+def _print(result: Audit | Audits, json: bool, words: Words | None) -> None:
+    if json:
         print(plain_json(result.to_json()))
-    elif isinstance(result, Audits):
-        parts = [str(result), *map(str, result.by_notion.values())]
-        print(("\n\n" + "-" * 78 + "\n").join(parts))
-    else:
-        print(result)
+        return
+    parts = [str(result)]
+    if isinstance(result, Audits):
+        parts += map(str, result.by_notion.values())
+    text = ("\n\n" + "-" * 78 + "\n").join(parts)
+    print(text if words is None else words.rewrite(text))
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -79,9 +156,9 @@ def _save(path: Path, example: bool) -> None:
 
 
 def _audit(log: Any, notion: str, options: dict[str, Any]) -> Audit | Audits:
-    grouped = () if options["group_probability"] else ("group",)
+    grouped = () if options.get("group_probability") else ("group",)
     for name in (*grouped, "decision"):
-        if not options[name]:
+        if not options.get(name):
             raise InputError(f"{name} is missing: type --{name} and the name of its column.")
     if notion == "all":
         return audit_all(log, **options)

@@ -81,12 +81,3 @@ def _instead(starts: NDArray[np.datetime64], by: str) -> str:
         if len(np.unique(_starts(starts, longer))) <= MOST_PERIODS:
             return f"type a longer one, --by {longer}"
     return "no longer one makes fewer, so look for dates that are wrong, or audit a part of the log"
-
-
-def nothing_mature(name: str, cutoff: str) -> str:
-    """Return the message for a log whose decisions are all too recent."""
-    return (
-        f"decided_on {name!r} has no date up to {cutoff}: no decision had time to show its "
-        "outcome. Type a later --as-of or a shorter --matures-after, or --notion demographic, "
-        "which needs no outcomes."
-    )

@@ -10,6 +10,13 @@ BINS = 10
 """Strata of the propensity, and of the prediction: people the decision maker held to be alike."""
 
 
+class LeftOut(NamedTuple):
+    """Rows of a log that are not used, and why."""
+
+    why: str
+    rows: int
+
+
 class Person(NamedTuple):
     """What a log says of each person of one group, one entry a row."""
 

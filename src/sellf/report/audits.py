@@ -5,6 +5,7 @@ from math import isnan
 from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
+from sellf.audit.words import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
 from sellf.report import audit_charts, audit_measures
@@ -85,9 +86,10 @@ def _rates(audit: Audit) -> list[Audit]:
     return list(audit.parts.values()) or [audit]
 
 
-def report(result: Audit | Audits) -> str:
-    """Return the report of an audit as one HTML file."""
-    return render(page(result))
+def report(result: Audit | Audits, words: Words | None = None) -> str:
+    """Return the report of an audit as one HTML file, in the words that were asked for."""
+    made = page(result)
+    return render(made if words is None else words.page(made))
 
 
 def overall(audits: Sequence[Audit]) -> str:

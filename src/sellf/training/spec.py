@@ -192,7 +192,7 @@ def resolve(
         )
     else:
         made = WorldSpec(world.name, given=world)
-    found, config = catalogue.resolve(algorithm, dict(settings))
+    found, config = catalogue.resolve(algorithm, dict(settings), notion)
     number("steps", steps, low=1)
     steps = whole("steps", steps, low=1, high=MOST_STEPS)
     return RunSpec(made, found, config, notion, check_seed("seed", seed), steps)
@@ -200,7 +200,9 @@ def resolve(
 
 def from_json(content: Mapping[str, Any]) -> RunSpec:
     """Return the run that `RunSpec.to_json` wrote; settings that it lacks are the defaults."""
-    algorithm, config = catalogue.resolve(content["algorithm"], content["settings"])
+    algorithm, config = catalogue.resolve(
+        content["algorithm"], content["settings"], content["notion"]
+    )
     world = WorldSpec(content["world"], content["world_settings"])
     numbers = (content[name] for name in ("seed", "steps", "deployments"))
     return RunSpec(world, algorithm, config, content["notion"], *numbers)
@@ -213,7 +215,7 @@ def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
         define(config["notion"])
     except InputError as error:
         raise InputError(f"{folder}: {error}") from None
-    algorithm, resolved = catalogue.resolve(config["algorithm"], config["config"])
+    algorithm, resolved = catalogue.resolve(config["algorithm"], config["config"], config["notion"])
     world = WorldSpec(config["world"], config["world_settings"], _load_world(folder, config))
     seed = check_seed(f"{folder}: seed", config["seed"])
     # Agents that an earlier version saved outside a run's folder do not say how many.
