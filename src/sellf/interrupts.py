@@ -107,10 +107,8 @@ def _usual() -> dict[int, Any]:
     """Return what happens on signals that do here what they usually do, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return {}  # gets none
-    handlers = {number: signal.getsignal(number) for number in CODES}
-    return {
-        number: handler for number, handler in handlers.items() if handler in (_USUAL[number], leave)
-    }
+    found = {number: signal.getsignal(number) for number in CODES}
+    return {number: own for number, own in found.items() if own in (_USUAL[number], leave)}
 
 
 @contextmanager
