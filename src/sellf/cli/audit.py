@@ -53,7 +53,9 @@ def run(
     result = _example(notion, options) if output.example else _audit(source, notion, options)
     if output.html is not None:
         files.write(output.html, report.audit(result, words).encode())
-    _print(result, output.json, words)
+    # A page on standard output is alone there.
+    alone = output.html is not None and files.is_stdout(output.html)
+    print(_text(result, output.json, words), file=sys.stderr if alone else sys.stdout)
     audits = list(result.by_notion.values()) if isinstance(result, Audits) else [result]
     if any(audit.verdict in failing for audit in audits):
         sys.stdout.flush()
@@ -118,6 +120,8 @@ def _check_output(log: Any, output: OutputFlags) -> None:
     for (one, first), (other, second) in combinations(given.items(), 2):
         if _same_file(first, second):
             raise InputError(f"{one} and {other} both name {first}: give each a file of its own.")
+    if html is not None and output.json and files.is_stdout(html):
+        raise InputError("--json and --html both go to standard output: give --html a file.")
     if output.example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
@@ -128,15 +132,14 @@ def _check_output(log: Any, output: OutputFlags) -> None:
         report.check()
 
 
-def _print(result: Audit | Audits, json: bool, words: Words | None) -> None:
+def _text(result: Audit | Audits, json: bool, words: Words | None) -> str:
     if json:
-        print(plain_json(result.to_json()))
-        return
+        return plain_json(result.to_json())
     parts = [str(result)]
     if isinstance(result, Audits):
         parts += map(str, result.by_notion.values())
     text = ("\n\n" + "-" * 78 + "\n").join(parts)
-    print(text if words is None else words.rewrite(text))
+    return text if words is None else words.rewrite(text)
 
 
 def _same_file(one: Path, other: Path) -> bool:

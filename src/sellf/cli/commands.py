@@ -184,15 +184,17 @@ def study(
     """Run a study: the paper's, or your own; what is done is kept, and never done twice.
 
     Args:
-        action: list, run, status, table, figures, or merge.
-        name: a study that `sellf study list` shows, a TOML file, or (merge) another store.
+        action: list, run, status, table, figures, export, or merge.
+        name: a study that `sellf study list` shows, a TOML file, or (merge) another store or
+            a file that `export` wrote.
         engine: local or ray.
         address: of a Ray cluster, or auto; without, one is started for the purpose.
         workers: how many runs at a time (default: one per core; 0: in this process).
         store: the folder of runs (default: $SELLF_STORE, else sellf-store).
         quick: everything smaller, for a first look in minutes.
         check: (status) read every run and compare its checksums.
-        out: (table, figures) the folder to write into (default: results/NAME).
+        out: (table, figures) the folder to write into (default: results/NAME); (export) the file
+            (default: NAME.tar.xz).
     """
     options = dict(locals())
     from sellf.cli.study import act
