@@ -22,6 +22,8 @@ from sellf.offline.pairs import spread_change
 from sellf.offline.result import Change, WhatIf
 
 NOW, PROPOSED = "now", "proposed"
+WHERE = 0.1
+"""The part of delta for where each of two disparities is when their change is bounded."""
 
 
 def whatif(
@@ -59,17 +61,36 @@ def whatif(
     history = read(log, reading_options(options), extra, limits)
     proposed = chances(column, history)
     question = Question(history, {NOW: history.current, PROPOSED: proposed}, delta)
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "the policy")
+    return compared(question, name, wanted, cost, omega)
+
+
+def compared(
+    question: "Question", name: str, notions: Sequence[Definition], cost: float | None, omega: float
+) -> WhatIf:
+    """Return what a policy would do, beside what was done.
+
+    Args:
+        question: both policies.
+        name: of the proposed one.
+        notions: measures of fairness.
+        cost: of accepting somebody; None: no reward.
+        omega: the disparity that is tolerated.
+    """
+    history, proposed = question.history, question.policies[PROPOSED]
+    if proposed is None:
+        raise ValueError("the proposed policy needs chances")
     changes = [*question.acceptance(), *(question.reward(cost) if cost is not None else [])]
-    for definition in wanted:
+    for definition in notions:
         changes += question.notion(definition)
     return WhatIf(
         changes=tuple(changes),
         cost=cost,
         omega=omega,
-        delta=delta,
+        delta=question.delta,
         people=history.everyone.people,
         finite_sample=not history.estimated,
-        policy=policy if isinstance(policy, str) else getattr(policy, "__name__", "the policy"),
+        policy=name,
         assumptions=tuple(_assumed(history)),
         warnings=tuple(_warned(history, proposed)),
         void=history.void,
@@ -174,33 +195,25 @@ class Question:
         delta: float | None = None,
     ) -> Change:
         delta = self.delta if delta is None else delta
-        both = [interval([parts[name]], delta, low, high) for name in (NOW, PROPOSED)]
+        now, proposed = (interval([parts[name]], delta, low, high) for name in (NOW, PROPOSED))
         pair = [parts[PROPOSED], negative(parts[NOW])]
-        return Change(measure, group, *both, interval(pair, delta, low - high, high - low))
+        return Change(measure, group, now, proposed, interval(pair, delta, low - high, high - low))
 
     def _disparity(self, rate: Rate) -> Change:
         """Return the largest difference between groups under both policies, and its change."""
         parts = self._parts(rate)
-        both = []
+        found, known = {}, {}
         for name in (NOW, PROPOSED):
             own = [group[name] for group in parts]
-            both.append(differences(own, self.delta))
+            lower, values = differences(own, self.delta)
+            found[name] = of_spread(lower, float(spread(np.array(values))))
+            known[name] = differences(own, WHERE * self.delta)[0]
         # Where the disparities and their change are is settled together, most of it for the change.
-        shares = (0.1, 0.1, 0.8)
-        now, proposed = (
-            differences([group[name] for group in parts], share * self.delta)[0]
-            for name, share in zip((NOW, PROPOSED), shares, strict=False)
+        low, high = spread_change(
+            known[NOW], known[PROPOSED], _moved(parts, (1 - 2 * WHERE) * self.delta)
         )
-        moved = _moved(parts, shares[2] * self.delta)
-        values = [float(spread(np.array(found[1]))) for found in both]
-        change = spread_change(now, proposed, moved)
-        middle = min(max(values[1] - values[0], change[0]), change[1])
-        return Change(
-            rate.name,
-            None,
-            *(of_spread(found[0], value) for found, value in zip(both, values, strict=True)),
-            Interval(change[0], middle, change[1]),
-        )
+        middle = min(max(found[PROPOSED].value - found[NOW].value, low), high)
+        return Change(rate.name, None, found[NOW], found[PROPOSED], Interval(low, middle, high))
 
 
 def negative(part: Part) -> Part:
