@@ -11,7 +11,7 @@ instead. With any w fixed beforehand u = w + E[of - w among] / E[among]; if w, a
 pilot, is near, then little depends on the level.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -20,7 +20,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from sellf.audit import capital
-from sellf.audit.candidates import climb
 from sellf.offline.lines import Line, Target
 from sellf.offline.sample import Fit, Moments, Sample
 
@@ -28,6 +27,10 @@ BOX_SHARE = 0.04
 """The part of alpha for where the levels, or the two groups, are."""
 LEAST_LEVEL = 1e-3
 """Below this level nothing is said of a ratio."""
+STEPS = 8
+"""Of a search for the end of an interval, at most."""
+TOLERANCE = 0.02
+"""Of such a search, as a share of the interval's width."""
 SEARCHED = 60_000
 """Up to so many people candidates are tried one by one."""
 
@@ -103,6 +106,10 @@ class _Ratio(NamedTuple):
         """Return the moments of of - value among."""
         return self.sample.moments(self._line(value), self.fit)
 
+    def opposite(self) -> "_Ratio":
+        """Return the ratio with its sign changed."""
+        return self._replace(of=self.of * -1.0, low=-self.high, high=-self.low, guess=-self.guess)
+
     def _line(self, value: float) -> Line:
         return (self.of - self.among * value).within(self.low - value, self.high - value)
 
@@ -130,54 +137,54 @@ def _ratios(parts: Sequence[Part]) -> list[_Ratio] | None:
 
 
 def _end(ratio: _Ratio, alpha: float) -> float:
-    """Return the largest candidate below which all are ruled out."""
+    """Return a candidate such that it and smaller ones are ruled out."""
 
-    def ruled_out(value: float) -> bool:
+    def distance(value: float) -> float:
         found = ratio.at(value)
-        return found.mean > capital.radius([found.term], alpha)
+        return found.mean - capital.radius([found.term], alpha)
 
-    middle, half = _outlook([ratio], alpha)
-    if not ruled_out(ratio.low):
-        return ratio.low
-    return climb(ruled_out, ratio.low, ratio.high, guess=middle - half, step=half / 8)
+    return _search(distance, [ratio], alpha, ratio.low, ratio.high)
 
 
 def _joint_end(ratios: Sequence[_Ratio], alpha: float) -> float:
     """Return the same for the sum of two groups' ratios."""
     each = BOX_SHARE * alpha / 4
-    boxes = []
-    for ratio in ratios:
-        opposite = ratio._replace(
-            of=ratio.of * -1.0, low=-ratio.high, high=-ratio.low, guess=-ratio.guess
-        )
-        boxes.append((_end(ratio, each), -_end(opposite, each)))
+    boxes = [(_end(ratio, each), -_end(ratio.opposite(), each)) for ratio in ratios]
     (a1, b1), (a2, b2) = boxes
     if a1 >= b1 or a2 >= b2:
         return sum(ratio.low for ratio in ratios)
     weights = [1 / ratio.level for ratio in ratios]
 
-    def rejected(values: tuple[float, float]) -> bool:
+    def apart(values: tuple[float, float]) -> float:
         found = [ratio.at(value) for ratio, value in zip(ratios, values, strict=True)]
         terms = [
             each.term._replace(scale=each.term.scale * weight)
             for each, weight in zip(found, weights, strict=True)
         ]
         mean = sum(each.mean * weight for each, weight in zip(found, weights, strict=True))
-        return mean > capital.radius(terms, (1 - BOX_SHARE) * alpha)
+        return mean - capital.radius(terms, (1 - BOX_SHARE) * alpha)
 
-    def ruled_out(total: float) -> bool:
+    def distance(total: float) -> float:
         # The mean is linear along the line on which the sum is `total`, its radius convex.
         ends = (max(a1, total - b2), min(b1, total - a2))
-        return all(rejected((value, total - value)) for value in ends)
+        return min(apart((value, total - value)) for value in ends)
 
-    middle, half = _outlook(ratios, alpha)
-    low, high = a1 + a2, b1 + b2
-    return climb(ruled_out, low, high, guess=max(middle - half, low), step=half / 8)
+    return max(_search(distance, ratios, alpha, a1 + a2, b1 + b2), a1 + a2)
 
 
-def _outlook(ratios: Sequence[_Ratio], alpha: float) -> tuple[float, float]:
-    """Return about where a sum of ratios is, and how far from there its bound, for a search."""
-    middle = error = 0.0
+def _search(
+    distance: Callable[[float], float],
+    ratios: Sequence[_Ratio],
+    alpha: float,
+    low: float,
+    high: float,
+) -> float:
+    """Return a candidate up to which all are ruled out, those with a distance above 0.
+
+    The distance falls about as fast as the levels say, so a few steps come near its end. The answer
+    is rounded down: it is itself ruled out, and so are some that are tried below it.
+    """
+    middle, error, slope = 0.0, 0.0, 0.0
     for ratio in ratios:
         level = max(float(ratio.sample.rest.values(ratio.among, np.inf).mean()), LEAST_LEVEL)
         value = float(ratio.sample.rest.values(ratio.of, np.inf).mean()) / level
@@ -185,7 +192,22 @@ def _outlook(ratios: Sequence[_Ratio], alpha: float) -> tuple[float, float]:
         term = ratio.at(value).term
         error += term.variance / term.n / level**2
         middle += value
-    return middle, 1.2 * float(-ndtri(alpha)) * error**0.5 + 1e-9
+        slope += level / ratio.level if len(ratios) > 1 else level
+    slope /= len(ratios)
+    scale = float(-ndtri(alpha)) * error**0.5 + 1e-9
+    found = min(max(middle - 1.2 * scale, low), high)
+    for _ in range(STEPS):
+        step = distance(found) / slope
+        found = min(max(found + step, low), high)
+        if abs(step) < TOLERANCE * scale or found == low:
+            break
+    found = max(found - TOLERANCE * scale, low)
+    for _ in range(STEPS):
+        if found == low or distance(found) > 0:
+            break
+        found = max(found - 2 * TOLERANCE * scale, low)
+    tried = [low + (found - low) * share for share in (0.3, 0.7, 0.95)]
+    return found if found == low or all(distance(u) > 0 for u in tried) else low
 
 
 def _by_levels(parts: Sequence[Part], alpha: float) -> float:

@@ -189,7 +189,7 @@ def _places(values: Floats, at: Sequence[float] | None) -> Floats:
         return np.unique(found)
     if not 0 < len(at) <= MOST:
         raise InputError(f"at has {len(at)} cut-offs: give between 1 and {MOST}.")
-    return np.unique([number("at", place) for place in at])
+    return np.unique([number("at", place, low=-np.inf) for place in at])
 
 
 @dataclass(frozen=True)

@@ -161,11 +161,12 @@ def chances(policy: Policy, history: History) -> Floats:
         values = numbers(history.extra[policy], policy, "policy")
         return _checked_chances(values, f"policy {policy!r}")
     columns = history.extra
+    model: Any = policy
     if hasattr(policy, "predict_proba"):
-        found = np.asarray(policy.predict_proba(_frame(columns)))
+        found = np.asarray(model.predict_proba(_frame(columns)))
         found = found[:, -1] if found.ndim == 2 else found
     else:
-        found = np.asarray(policy(columns))
+        found = np.asarray(model(columns))
     if found.shape != (history.rows.count,):
         raise InputError(
             f"the policy returned an array of shape {found.shape} for {history.rows.count:,} "

@@ -179,8 +179,15 @@ def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Enco
     rows = np.arange(len(guess))
     if len(rows) > MOST_PLANNED:
         rows = np.random.default_rng([lesson.seed, 4]).choice(rows, MOST_PLANNED, replace=False)
-    parts = (guess, measured, group, weighted, lesson.codes)
-    outlook = Outlook(*(part[rows] for part in parts), wish.cost, wish.rate)
+    outlook = Outlook(
+        label=guess[rows],
+        score=measured[rows],
+        group=group[rows],
+        weighted=weighted[rows],
+        codes=lesson.codes[rows],
+        cost=wish.cost,
+        rate=wish.rate,
+    )
     matrix = encoding.encode({name: values[rows] for name, values in lesson.columns.items()})
     full, rule = plan(outlook, 0.0)
     wish.progress(2, len(PRICES) + 2)

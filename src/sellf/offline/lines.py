@@ -6,7 +6,7 @@ for the rejected; the score s = f + A (Y - f) / p stands in for it. For the deci
 made, the sums hold A and A Y themselves.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,22 +39,27 @@ class Line:
         )
 
     def __mul__(self, factor: float) -> "Line":
-        ends = sorted((factor * self.low, factor * self.high))
-        parts = (self.slope, self.seen, self.decided, self.level)
-        return Line(*(factor * part for part in parts), *ends)
+        low, high = sorted((factor * self.low, factor * self.high))
+        return Line(
+            factor * self.slope,
+            factor * self.seen,
+            factor * self.decided,
+            factor * self.level,
+            low,
+            high,
+        )
 
     def __sub__(self, other: "Line") -> "Line":
         return self + other * -1.0
 
     def within(self, low: float, high: float) -> "Line":
         """Return the same, with a range that is known to be narrower."""
-        ends = (max(low, self.low), min(high, self.high))
-        return Line(self.slope, self.seen, self.decided, self.level, *ends)
+        return replace(self, low=max(low, self.low), high=min(high, self.high))
 
     def take(self, rows: Any) -> "Line":
         """Return some of the rows."""
-        parts = (self.slope, self.seen, self.decided, self.level)
-        return Line(*(part[rows] for part in parts), self.low, self.high)
+        names = ("slope", "seen", "decided", "level")
+        return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
 
 @dataclass(frozen=True)
@@ -82,18 +87,22 @@ def _constant(rows: int, level: float) -> Line:
 
 def by_chance(sums: Counts, chance: Floats) -> Line:
     """Return what people add to a sum of counts, accepted with the given chances."""
-    slope, level = sums.by_label(chance)
     rows, nothing = len(chance), np.zeros(len(chance))
-    parts = (np.broadcast_to(np.asarray(part, float), rows) for part in (slope, level))
-    slope, level = parts
+    slope, level = (np.broadcast_to(np.asarray(x, float), rows) for x in sums.by_label(chance))
     return Line(slope, nothing, nothing, level, 0.0, 1.0)
 
 
 def as_decided(sums: Counts, rows: int) -> Line:
     """Return what people add to a sum of counts with the decisions that were made."""
     both = sums.accepted_positive - sums.rejected_positive
-    parts = (sums.rejected_positive, both, sums.accepted, sums.people)
-    return Line(*(np.full(rows, float(part)) for part in parts), 0.0, 1.0)
+    return Line(
+        slope=np.full(rows, float(sums.rejected_positive)),
+        seen=np.full(rows, float(both)),
+        decided=np.full(rows, float(sums.accepted)),
+        level=np.full(rows, float(sums.people)),
+        low=0.0,
+        high=1.0,
+    )
 
 
 def utility(rate: Rate, chance: Floats | None, rows: int) -> Target:

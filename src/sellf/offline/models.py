@@ -122,13 +122,13 @@ def fit_linear(
         signs: of each coefficient: 1 for at least 0, -1 for at most, 0 for either.
         ridge: the weight of squared coefficients.
     """
-    weights = np.ones(len(target)) if weights is None else weights
-    weights = weights / weights.sum()
+    share = np.ones(len(target)) if weights is None else weights
+    share = share / share.sum()
 
     def loss(theta: Floats) -> tuple[float, Floats]:
         margin = matrix @ theta[:-1] + theta[-1]
-        value = float(weights @ (np.logaddexp(0, margin) - target * margin))
-        slope = weights * (expit(margin) - target)
+        value = float(share @ (np.logaddexp(0, margin) - target * margin))
+        slope = share * (expit(margin) - target)
         gradient = np.append(matrix.T @ slope + 2 * ridge * theta[:-1], slope.sum())
         return value + ridge * float(theta[:-1] @ theta[:-1]), gradient
 
@@ -137,7 +137,7 @@ def fit_linear(
         ends = {1: (0.0, None), -1: (None, 0.0), 0: (None, None)}
         limits = [*(ends[int(sign)] for sign in signs), (None, None)]
     start = np.zeros(matrix.shape[1] + 1)
-    mean = min(max(float(weights @ target), 1e-6), 1 - 1e-6)
+    mean = min(max(float(share @ target), 1e-6), 1 - 1e-6)
     start[-1] = np.log(mean / (1 - mean))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=limits)
     return Linear(found.x)

@@ -53,4 +53,4 @@ def _of_two(
         if all(low - 1e-9 <= value <= high + 1e-9 for value, (low, high) in inside):
             found.append(abs(y) - abs(x))
     # The three do not fit together with probability delta at most; then nothing is claimed.
-    return (min(found), max(found)) if found else (-1.0, 1.0)
+    return (float(min(found)), float(max(found))) if found else (-1.0, 1.0)

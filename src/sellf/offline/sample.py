@@ -178,8 +178,7 @@ class Part:
         level = level + own.seen * np.where(own.seen >= 0, positive, good)
         if not own.slope.any():
             return level
-        with np.errstate(divide="ignore"):
-            far = reach / np.abs(own.slope)
+        far = reach / np.maximum(np.abs(own.slope), 1e-12)
         found = scores(person, self.overlap, self.guess, far, far, clip=True)
         return level + own.slope * np.where(own.slope >= 0, found.low0, found.high1)
 

@@ -20,8 +20,10 @@ from sellf.offline.history import ARRAY, History, Policy, chances, read
 from sellf.offline.lines import Target, reward, utility
 from sellf.offline.pairs import spread_change
 from sellf.offline.result import Change, WhatIf
+from sellf.offline.sample import Sample
 
 NOW, PROPOSED = "now", "proposed"
+NOTHING = Interval(0.0, 0.0, 0.0)
 WHERE = 0.1
 """The part of delta for where each of two disparities is when their change is bounded."""
 
@@ -154,8 +156,18 @@ class Question:
         """Return the disparity, and every group's utility."""
         found: list[Change] = []
         for rate in definition.rates:
-            found += [self._disparity(rate), *self._by_group(rate.name, rate)]
+            found.append(self._disparity(rate))
+            if rate.needs_label:  # else it is the acceptance, which is there already
+                found += self._by_group(rate.name, rate)
         return found
+
+    def _same(self, sample: Sample) -> bool:
+        """Whether both policies treat everybody of a sample alike."""
+        now, proposed = self.policies[NOW], self.policies[PROPOSED]
+        if now is None or proposed is None:
+            return False
+        rows = next((rows for _, rows, own in self.history.groups if own is sample), slice(None))
+        return bool((now[rows] == proposed[rows]).all())
 
     def _of_everyone(self, target: Any) -> dict[str, Part]:
         sample = self.history.everyone
@@ -196,6 +208,8 @@ class Question:
     ) -> Change:
         delta = self.delta if delta is None else delta
         now, proposed = (interval([parts[name]], delta, low, high) for name in (NOW, PROPOSED))
+        if self._same(parts[NOW].sample):
+            return Change(measure, group, now, proposed, NOTHING)
         pair = [parts[PROPOSED], negative(parts[NOW])]
         return Change(measure, group, now, proposed, interval(pair, delta, low - high, high - low))
 
@@ -209,6 +223,8 @@ class Question:
             found[name] = of_spread(lower, float(spread(np.array(values))))
             known[name] = differences(own, WHERE * self.delta)[0]
         # Where the disparities and their change are is settled together, most of it for the change.
+        if self._same(self.history.everyone):
+            return Change(rate.name, None, found[NOW], found[PROPOSED], NOTHING)
         low, high = spread_change(
             known[NOW], known[PROPOSED], _moved(parts, (1 - 2 * WHERE) * self.delta)
         )
@@ -224,7 +240,7 @@ def negative(part: Part) -> Part:
 def interval(parts: Sequence[Part], delta: float, low: float, high: float) -> Interval:
     """Return a sum of utilities, within what is possible."""
     below, above = bounds.lower(parts, delta / 2), bounds.upper(parts, delta / 2)
-    below, above = max(below, low), min(above, high)
+    below, above = float(max(below, low)), float(min(above, high))
     if below > above:  # has probability delta at most; then nothing is claimed
         below, above = low, high
     return Interval(below, min(max(bounds.estimate(parts), below), above), above)
