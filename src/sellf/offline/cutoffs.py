@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sellf.audit.interval import Interval
-from sellf.audit.run import reading_options
 from sellf.errors import InputError
 from sellf.fairness.checks import number
 from sellf.fairness.notions import TABLE, Notion, Rate, define, spread
@@ -18,7 +17,7 @@ from sellf.logs.names import say
 from sellf.logs.person import Floats
 from sellf.logs.rows import numbers
 from sellf.offline.bounds import Part
-from sellf.offline.history import History, read
+from sellf.offline.history import History, read, reading_options
 from sellf.offline.lines import reward, utility
 from sellf.offline.whatif import differences, interval, of_spread
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,11 @@ from sellf.audit.aipw import cross_fit
 from sellf.audit.checks import contradiction
 from sellf.audit.evidence import OVERLAP, OVERLAP_ESTIMATED
 from sellf.audit.maturity import read_maturity, set_aside
-from sellf.audit.run import columns_of, seed_of
+from sellf.audit.run import seed_of
 from sellf.errors import InputError
 from sellf.fairness.checks import number
 from sellf.logs.columns import Columns
+from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import Values
 from sellf.logs.person import Floats, Person
@@ -25,6 +28,14 @@ from sellf.offline.sample import Sample
 
 MOST_ROWS = 20_000_000
 """Rows that are brought into memory."""
+DEFAULTS: dict[str, Any] = {
+    "matures_after": None,
+    "as_of": None,
+    "overlap": None,
+    "model": "boosting",
+    "seed": None,
+}
+"""Options beside those that say what columns mean and how the log is read."""
 ARRAY = "__policy__"
 """The name under which an array of chances joins the log."""
 
@@ -78,6 +89,20 @@ class History:
         return Sample(person, self.overlap, rng, estimated=self.estimated)
 
 
+def reading_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that say what a log holds and how it is read; refuse others."""
+    known = (*OF_COLUMNS, *OF_READING, *DEFAULTS)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+            raise InputError(f"there is no option {name!r}: {hint}")
+    for name in ("group", "decision"):
+        if not given.get(name):
+            raise InputError(f"{name} is missing: name the column of the log that holds it.")
+    return DEFAULTS | given
+
+
 def read(
     log: Any, options: dict[str, Any], extra: tuple[str, ...], limits: Limits | None
 ) -> History:
@@ -89,7 +114,8 @@ def read(
         extra: further columns to read.
         limits: how large a log may be; None: up to twenty million rows.
     """
-    columns = columns_of(options)
+    config = LogConfig.of(options)
+    columns = config.columns
     if columns.outcome is None:
         raise InputError("outcome is missing: name the column of outcomes with --outcome.")
     seed = seed_of(options["seed"])
@@ -97,8 +123,8 @@ def read(
     used = {columns.decision, columns.outcome, *columns.group}
     reading = replace(columns, features=tuple(name for name in wanted if name not in used))
     limits = limits or replace(DEFAULT, in_memory=MOST_ROWS)
-    maturity = read_maturity(*(options[n] for n in ("decided_on", "matures_after", "as_of")))
-    source, _ = set_aside(open_log(log, reading, limits), maturity)
+    maturity = read_maturity(*(options.get(n) for n in ("decided_on", "matures_after", "as_of")))
+    source, _ = set_aside(open_log(log, reading, limits, config.reading), maturity)
     rows = source.matured().rows
     if rows is None:
         raise InputError(
@@ -188,10 +214,10 @@ def _checked_chances(values: Floats, what: str) -> Floats:
 
 def _frame(columns: Mapping[str, Values]) -> Any:
     """Return columns as a data frame, or as a matrix where pandas is not installed."""
-    try:
-        import pandas as pd
-    except ImportError:
+    if find_spec("pandas") is None:
         return np.column_stack(
-            [numbers(values, name, "feature") for name, values in columns.items()]
+            [numbers(column, name, "feature") for name, column in columns.items()]
         )
-    return pd.DataFrame(dict(columns))
+    import narwhals as nw
+
+    return nw.to_native(nw.from_dict(dict(columns), backend="pandas"))

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.audit.run import reading_options
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import Notion, Rate, define
@@ -27,7 +26,7 @@ from sellf.logs.person import Floats
 from sellf.offline import bounds
 from sellf.offline.bounds import Part
 from sellf.offline.card import card_of
-from sellf.offline.history import History, read
+from sellf.offline.history import History, read, reading_options
 from sellf.offline.learn import (
     KINDS,
     Candidate,

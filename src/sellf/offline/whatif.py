@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from sellf.audit.interval import Interval
-from sellf.audit.run import reading_options
 from sellf.errors import InputError
 from sellf.fairness.checks import number
 from sellf.fairness.notions import TABLE, Definition, Notion, Rate, define, spread
@@ -16,7 +15,7 @@ from sellf.logs.limits import Limits
 from sellf.logs.person import Floats
 from sellf.offline import bounds
 from sellf.offline.bounds import Part
-from sellf.offline.history import ARRAY, History, Policy, chances, read
+from sellf.offline.history import ARRAY, History, Policy, chances, read, reading_options
 from sellf.offline.lines import Target, reward, utility
 from sellf.offline.pairs import spread_change
 from sellf.offline.result import Change, WhatIf
