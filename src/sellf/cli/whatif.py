@@ -60,9 +60,7 @@ def whatif(
     result: Any
     if asked.policy is not None:
         notions = list(asked.notion) or None
-        result = compare(
-            source, policy=asked.policy, cost=asked.cost, notions=notions, **options
-        )
+        result = compare(source, policy=asked.policy, cost=asked.cost, notions=notions, **options)
     else:
         if asked.cost is None:
             raise InputError(

@@ -21,7 +21,7 @@ def card_of(found: "Improvement", policy: "LearnedPolicy", history: "History") -
         "",
         *(f"- {name}" for name in policy.columns),
         "",
-        f"Whoever is not accepted by the rule is accepted with a chance of {policy.explore:g}.",
+        *_chances(policy),
         "",
         "## Learned from",
         "",
@@ -42,6 +42,20 @@ def card_of(found: "Improvement", policy: "LearnedPolicy", history: "History") -
         lines += [f"| {_cell(a)} | {_cell(b)} | {p:+d} |" for a, b, p in policy.points()]
         lines += ["", f"Accepted from {policy.pass_mark:+d} points on.", ""]
     return "\n".join(lines)
+
+
+def _chances(policy: "LearnedPolicy") -> list[str]:
+    found = []
+    if policy.follow < 1:
+        rest = "accepted" if policy.otherwise else "rejected"
+        found.append(
+            f"The rule decides with a chance of {policy.follow:.0%}; else the person is {rest}, "
+            "whoever it is. That keeps the disparity small where the log tells little, and earns "
+            "less."
+        )
+    if policy.explore:
+        found.append(f"Everybody is accepted with a chance of at least {policy.explore:.1%}.")
+    return found or ["The rule decides always."]
 
 
 def _groups(found: "Improvement") -> list[str]:

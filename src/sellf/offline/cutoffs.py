@@ -15,7 +15,7 @@ from sellf.fairness.tables import Table
 from sellf.logs.limits import Limits
 from sellf.logs.names import say
 from sellf.logs.person import Floats
-from sellf.logs.rows import numbers
+from sellf.logs.values import numbers
 from sellf.offline.bounds import Part
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.lines import reward, utility

@@ -23,7 +23,8 @@ from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import Values
 from sellf.logs.person import Floats, Person
 from sellf.logs.reading import open_log
-from sellf.logs.rows import Rows, numbers
+from sellf.logs.rows import Rows
+from sellf.logs.values import numbers
 from sellf.offline.sample import Sample
 
 MOST_ROWS = 20_000_000

@@ -99,7 +99,7 @@ class Improvement(Table):
             "bound aimed at": [one.candidate.target for one in rows],
             "estimated disparity": [one.candidate.disparity for one in rows],
             "estimated reward": [one.candidate.reward for one in rows],
-            "disparity at most": [one.disparity for one in rows],
+            "bound": [one.disparity for one in rows],
             "reward above floor by": [one.reward for one in rows],
             "within omega": ["yes" if one.fair else "no" for one in rows],
             "earns enough": ["yes" if one.earns else "no" for one in rows],
@@ -225,7 +225,7 @@ def improve(
     policy = path[chosen].policy
     question = Question(rest, {NOW: rest.current, PROPOSED: policy.probability(columns)}, delta)
     beside = compared(question, "the new policy", [define(notion)], cost, omega)
-    found = replace(found, whatif=beside, sentence=_promise(found, tested[chosen]))
+    found = replace(found, whatif=beside, sentence=_promise(found))
     card = card_of(found, policy, history)
     return replace(found, policy=describe(policy, {"promise": found.sentence}, card))
 
@@ -304,7 +304,7 @@ def _scaled(line: Line, share: float) -> Line:
     return line * share
 
 
-def _promise(found: Improvement, one: Tested) -> str:
+def _promise(found: Improvement) -> str:
     kind = "" if found.finite_sample else " (asymptotically)"
     kept = (
         "earns at least what the current one does"
@@ -313,8 +313,7 @@ def _promise(found: Improvement, one: Tested) -> str:
     )
     return (
         f"certified: with {1 - found.delta:.0%} confidence{kind} the policy's {found.notion} "
-        f"disparity is at most {min(found.omega, one.disparity):.3f}, within {found.omega:g}; with "
-        f"{1 - found.delta:.0%} confidence it {kept}."
+        f"disparity is at most {found.omega:g}; with {1 - found.delta:.0%} confidence it {kept}."
     )
 
 
