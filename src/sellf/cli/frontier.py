@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from sellf import interrupts
 from sellf.cli.showing import bar, check_plot, draw
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
@@ -27,7 +28,7 @@ def run(
         raise InputError("no world named: type for example `sellf frontier lending`.")
     one_of("world", world, tuple(WORLDS))
     check_plot(plot)
-    with bar(f"{notion} in {world}") as progress:
+    with bar(f"{notion} in {world}") as progress, interrupts.nothing_to_lose():
         found = frontier(
             world,
             notion,
