@@ -14,7 +14,7 @@ from sellf.report import compare, run_data
 from sellf.studies import run_files
 from sellf.training import evaluation, loop
 
-SHORT = {"steps": 256, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 200, "window": 100, "horizon": 512}
 
 
