@@ -125,7 +125,7 @@ def test_a_training_says_that_it_compiles_before_it_does(capsys, monkeypatch):
         raise SystemExit(capsys.readouterr().err)
 
     monkeypatch.setattr(loop, "program", program)
-    with pytest.raises(SystemExit, match="ppo on lending: 1 iterations, compiling"):
+    with pytest.raises(SystemExit, match="ppo on lending: 4 iterations, compiling"):
         sellf.train("lending", "ppo", **SHORT | {"progress": True})
 
 

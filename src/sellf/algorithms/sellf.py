@@ -15,6 +15,7 @@ from sellf.algorithms.networks import Stack
 from sellf.algorithms.predictor import PredictorConfig
 from sellf.algorithms.seen import Seen
 from sellf.envs.policy import Chances
+from sellf.fairness import Notion
 
 
 @hyperparameters
@@ -106,7 +107,7 @@ def with_predictor(algorithm: Algorithm, stack: Stack) -> Algorithm:
     )
 
 
-def variant(algorithm: Algorithm, config: SELLF) -> Algorithm:
+def variant(algorithm: Algorithm, config: SELLF, notion: Notion) -> Algorithm:
     """Leave the second penalty out where its weight is 0: each minibatch would pay for it."""
     return algorithm if config.beta_increase else algorithm._replace(weigh=weigh_disparity)
 

@@ -150,9 +150,10 @@ def train_batch(
     history: list[list[dict[str, Any]]] = [[] for _ in specs]
     with Progress(first, progress, runs=len(specs)) as bar, ExitStack() as stack:
         task, _ = _inputs(first)
-        # A term that only some of them leave out (weight 0) is computed for all.
-        alike = all(spec.algorithm == first.algorithm for spec in specs)
-        hooks = first.algorithm if alike else find(first.algorithm.name)
+        # As the largest settings want it: a term is left out only where its weight is 0 in all.
+        largest = jax.tree.map(lambda *leaves: max(leaves), *(spec.config for spec in specs))
+        algorithm = find(first.algorithm.name)
+        hooks = algorithm.variant(algorithm, largest, first.notion)
         init, iterate = program(hooks, batched=True)
         state = init(task, config, keys)
         opened = [stack.enter_context(log) for log in _batch_logs(specs, logs, progress)]
