@@ -6,8 +6,8 @@ from coverage_study.cells import STUDIED as NOTIONS
 from sellf.logs import Limits
 
 LIMITS = {1_000: 1.5, 10_000: 1.25, 100_000: 1.2, 1_000_000: 1.2}
-NEAR_THE_BOUND = {1_000: 1.65, 10_000: 1.35, 100_000: 1.2, 1_000_000: 1.2}
-"""Of the efficiency bound with known propensities: about 1.56 and 1.29 at worst (opportunity)."""
+NEAR_THE_BOUND = {1_000: 1.65, 10_000: 1.4, 100_000: 1.2, 1_000_000: 1.2}
+"""Of the efficiency bound with known propensities: about 1.56 and 1.32 at worst (opportunity)."""
 
 
 @pytest.mark.parametrize("score", ["true", "rough"])
