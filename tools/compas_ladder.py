@@ -12,6 +12,7 @@ import io
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,14 +30,14 @@ NOTIONS = ("opportunity", "qualification", "accuracy", "false-positive-rate")
 DAYS = 3
 
 
-def read(wheel: Path) -> pd.DataFrame:
+def read(wheel: Path) -> Any:
     """Return the people of ProPublica's analysis who are of the two races it compares."""
     with zipfile.ZipFile(wheel) as archive:
-        frame = pd.read_csv(io.BytesIO(archive.read(FILE)))
+        frame: Any = pd.read_csv(io.BytesIO(archive.read(FILE)))
     kept = frame["days_b_screening_arrest"].between(-30, 30) & (frame["is_recid"] != -1)
     kept &= (frame["c_charge_degree"] != "O") & (frame["score_text"] != "N/A")
     frame = frame[kept & frame["race"].isin(["African-American", "Caucasian"])]
-    stay = pd.to_datetime(frame["c_jail_out"]) - pd.to_datetime(frame["c_jail_in"])
+    stay: Any = pd.to_datetime(frame["c_jail_out"]) - pd.to_datetime(frame["c_jail_in"])
     frame = frame[stay.notna()].assign(
         released=(stay.dropna().dt.total_seconds() / 86_400 <= DAYS).astype(int),
         good=1 - frame["two_year_recid"],
@@ -44,14 +45,14 @@ def read(wheel: Path) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-def truth(frame: pd.DataFrame, notion: str) -> float:
+def truth(frame: Any, notion: str) -> float:
     """Return the disparity with everybody's outcome."""
     by = frame.assign(both=frame["released"] * frame["good"]).groupby("race")
     sums = [by.size(), by["released"].sum(), by["both"].sum(), by["good"].sum() - by["both"].sum()]
     return float(gap(notion, Counts(*(column.to_numpy(float) for column in sums))))
 
 
-def beliefs(frame: pd.DataFrame, columns: Columns) -> None:
+def beliefs(frame: Any, columns: Columns) -> None:
     """Print what was true of the hidden outcomes, among people who look alike to the audit."""
     rows = open_log(frame[["race", "released", "good", *FEATURES]], columns).rows
     assert rows is not None
@@ -78,7 +79,7 @@ def beliefs(frame: pd.DataFrame, columns: Columns) -> None:
     )
 
 
-def odds_ratios(frame: pd.DataFrame) -> dict[str, float]:
+def odds_ratios(frame: Any) -> dict[str, float]:
     """Return what was true of the hidden outcomes, from everybody's: by group."""
     found = {}
     for race, part in frame.groupby("race"):
@@ -116,7 +117,7 @@ def main() -> None:
         )
         true = truth(frame, notion)
         print(f"\n{notion}: the truth is {true:.3f}")
-        ladder = audited.measures["ladder"]
+        ladder: Any = audited.measures["ladder"]
         table = ladder.to_frame()
         table["holds the truth"] = (table["low"] <= true) & (true <= table["high"])
         print(table.to_string(index=False))

@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sellf.audit import pilot
 from sellf.audit.beliefs import Ends, ratio
 from sellf.audit.group import Group
-from sellf.audit.scores import Side, by_unit, scores, sides
+from sellf.audit.scores import Side
 from sellf.errors import InputError
 from sellf.fairness.notions import Rate
 from sellf.logs.log import Log
@@ -40,13 +39,8 @@ def ends(rate: Rate, group: Group) -> Ends:
     """Return both ends of what is identified of a group's rate, with standard errors."""
     key = ("ends", rate)
     if key not in group.made:
-        person = group.person
-        if person is None:
-            raise ValueError("standard errors need rows")
-        guess = pilot.predictions(person, pilot.by_bin(person, group.overlap))
-        far = 1 / group.overlap
-        found = sides(rate, person, scores(person, group.overlap, guess, far, far))
-        low, high = (ratio(_weighted(by_unit(side, person.unit), person.weight)) for side in found)
+        weight = None if group.person is None else group.person.weight
+        low, high = (ratio(_weighted(side, weight)) for side in group.values(rate))
         group.made[key] = Ends(*low, *high)
     return group.made[key]
 
