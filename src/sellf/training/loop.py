@@ -118,11 +118,12 @@ def _continued(spec: RunSpec, first: Agent) -> RunSpec:
 
 def _from_agent(state: TrainState, first: Agent) -> TrainState:
     """Return the state of a training that starts with an agent's networks."""
-    learner = Learner.new(jnp.asarray(first.parameters))
+    # Copies: an iteration takes the place of what it is given.
+    learner = Learner.new(jnp.array(first.parameters))
     if first.predictor is None:
         return state._replace(learner=learner)
     kept = state.extra["predictor"]
-    kept = kept._replace(learner=Learner.new(jnp.asarray(first.predictor)))
+    kept = kept._replace(learner=Learner.new(jnp.array(first.predictor)))
     return state._replace(learner=learner, extra=state.extra | {"predictor": kept})
 
 
