@@ -57,7 +57,7 @@ class TrainState(NamedTuple):
 class Decisions(NamedTuple):
     """What minibatches are cut from; the first axis is the decision."""
 
-    profile: Int[Array, " steps"]
+    profile: Array
     group: Int[Array, " steps"]
     action: Int[Array, " steps"]
     before: Float[Array, "steps others"]
@@ -165,7 +165,7 @@ def improve(
     """Take the gradient steps of one iteration; return also the mean loss of the last epoch."""
     stacks = algorithm.stacks(space)
     # Few profiles: the networks run over all of them, and a decision's outputs are looked up.
-    tabular = space.profiles <= 2 * config.batch
+    tabular = space.tabular and space.profiles <= 2 * config.batch
     rows = observe(space, jnp.arange(space.profiles) if tabular else decisions.profile)
     if not tabular:
         decisions = decisions._replace(rows=rows)
