@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "learning_rate": 1e-2, "progress": False}
 SMALL = {"population": 300, "window": 200}
 
 
