@@ -201,10 +201,8 @@ def shares(
         jnp.stack([jnp.broadcast_to(x, label.shape) for x in parts])
         for parts in zip(*(part.by_chance(label) for part in sums), strict=True)
     )
-    # One sum after the other: one product of all of them adds up in another order, and lambda
-    # carries such differences on until a decision turns out differently.
-    each = [row @ member for row in slope * chance[None] + level]
-    above, below = jnp.split(jnp.stack(each), 2)
+    # Each by itself: one product of all adds up in another order, and lambda carries that on.
+    above, below = jnp.split(jnp.stack([row @ member for row in slope * chance[None] + level]), 2)
     return (
         jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below),
         {"slope": slope[:, :newest].T, "level": level[:, :newest].T},
@@ -283,8 +281,7 @@ def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
         )
         earned = figures["earned"] + jnp.mean(change)  # pyright: ignore
         return term + figures["floor"] * jnp.maximum(-earned, 0.0)
-    people = batch.people
-    now = batched(config, batch.space, people) if people else anchored(config, batch)
+    now = batched(config, batch.space, batch.people) if batch.people else anchored(config, batch)
     excess = jnp.maximum(guard.largest(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
 

@@ -209,12 +209,8 @@ def improve(
         return (improved, stopped | (moved > algorithm.stop_at(config))), jnp.mean(loss)
 
     orders = permutations(key, config.epochs, config.rollout)
-    drawn = jax.random.randint(
-        jax.random.fold_in(key, 1),
-        (config.epochs, batches, algorithm.people),
-        0,
-        config.rollout,
-    )
+    shape = (config.epochs, batches, algorithm.people)
+    drawn = jax.random.randint(jax.random.fold_in(key, 1), shape, 0, config.rollout)
     (learner, _), loss = jax.lax.scan(epoch, (learner, jnp.asarray(False)), (orders, drawn))
     return learner, loss[-1]
 
