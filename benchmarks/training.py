@@ -64,7 +64,7 @@ def rows() -> list[Row]:
 
 def _iteration(world: str, name: str, runs: int = 1) -> float:
     """Return the seconds of one iteration (of all runs together)."""
-    hooks, config = catalogue.resolve(name, {})
+    hooks, config = catalogue.resolve(name, {}, "opportunity")
     task = trainer.simulated(make_world(world), "opportunity", ITERATIONS)
     config = jax.tree.map(lambda leaf: jnp.full((runs,), leaf, jnp.float32), config)
     keys = jax.random.split(jax.random.key(0), runs)

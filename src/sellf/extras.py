@@ -20,9 +20,10 @@ class Extra:
 
 EXTRAS = {
     "audit": Extra(
-        "audits of CSV and Parquet files, and of logs without propensities",
+        "audits of files, and of logs without propensities",
         {
             "duckdb": "duckdb",
+            "openpyxl": "openpyxl",
             "pyarrow": "pyarrow",
             "scikit-learn": "sklearn",
             "threadpoolctl": "threadpoolctl",

@@ -4,12 +4,23 @@ POCAR: ericyangyu/pocar; ELBERT: Yuancheng-Xu/ELBERT; FOCOPS: ymzhang01/focops; 
 PID-Lagrangian and CUP: PKU-Alignment/omnisafe.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sellf.algorithms import cup, elbert, focops, lagrangian, losses, pocar, published, sellf
+from sellf.algorithms import (
+    catalogue,
+    cup,
+    elbert,
+    focops,
+    lagrangian,
+    losses,
+    pocar,
+    published,
+    sellf,
+)
 from sellf.algorithms.algorithm import Critique
 from sellf.algorithms.seen import see
 from sellf.envs import window as windows
@@ -64,7 +75,8 @@ def test_pocar_charges_each_decision_with_its_own_increase_in_a_window_worked_ou
         one = jnp.ones((), jnp.int32)
         return windows.entry(world.space, one * group, one * action, one, one)
 
-    state = worlds.reset(world, jax.random.key(0))._replace(
+    reset, advance = jax.jit(worlds.reset), jax.jit(worlds.advance, static_argnums=4)
+    state = reset(world, jax.random.key(0))._replace(
         profile=jnp.asarray([a, a, b, b], jnp.int32),
         window=windows.of_entries(world.space, jnp.stack([entry(*one) for one in begin])),
         person=jnp.zeros((), jnp.int32),
@@ -74,7 +86,7 @@ def test_pocar_charges_each_decision_with_its_own_increase_in_a_window_worked_ou
         chance = worlds.draws(world, jax.random.key(1))._replace(
             label=jnp.zeros(()), person=jnp.asarray((person + 1) % 4, jnp.int32)
         )
-        state, step = worlds.advance(world, state, jnp.asarray(action), chance, "opportunity")
+        state, step = advance(world, state, jnp.asarray(action), chance, "opportunity")
         steps.append(step)
     steps = jax.tree.map(lambda *leaves: jnp.stack(leaves), *steps)
     policy = of_chances(lambda p: jnp.full(p.shape, 0.5))
@@ -159,6 +171,30 @@ def test_elbert_s_advantage_is_the_original_s(rng, critics):
     )
     expected = slow_elbert(supply, demand, advantages.T, 50.0)
     np.testing.assert_allclose(elbert.advantage(config, batch), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_elbert_has_no_critics_of_supply_and_demand_where_the_two_are_the_same(rng):
+    """Opportunity: the original's advantage is the reward's, whatever its critics say."""
+    seen, task = rollout_of(rng), task_of(WORLD, "opportunity")
+    algorithm, config = catalogue.resolve("elbert", {"beta_bias": 1e5}, "opportunity")
+    assert algorithm.stacks(WORLD.space)[0].critics == 1
+    assert catalogue.resolve("elbert", {}, "accuracy")[0].stacks(WORLD.space)[0].critics == 5
+    signal, _ = algorithm.signals(task, config, (), seen)
+    critique = critique_of(rng, signal.shape[1])
+    result = algorithm.weigh(task, config, (), seen, critique)
+    supply, demand = (np.asarray(result.figures[name]) for name in ("supply", "demand"))
+    own = np.asarray(critique.advantage[:, 0])
+    batch = batch_of(WORLD.space, seen.group, own, own, result.columns, result.figures)
+    others = rng.normal(size=(4, STEPS))
+    expected = slow_elbert(supply, demand, np.vstack([own, others]), 1e5)
+    np.testing.assert_allclose(algorithm.advantage(config, batch), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_elbert_has_critics_for_opportunity_where_a_rejection_can_reveal_the_outcome():
+    told = eqx.tree_at(lambda s: s.group, WORLD.space, WORLD.space.group)
+    object.__setattr__(told, "reveals", (True, True))
+    assert elbert.can_differ(told, "opportunity")
+    assert not elbert.can_differ(WORLD.space, "opportunity")
 
 
 def test_elbert_without_critics_has_the_advantages_of_a_constant_one(rng):
@@ -258,6 +294,30 @@ def test_cup_s_projection_is_the_original_s_and_its_multiplier_has_a_limit(rng):
     assert float(result.figures["multiplier"]) == pytest.approx(0.01)
 
 
+def test_cup_s_second_pass_is_omnisafe_s_and_both_critics_learn_in_it(rng):
+    """lambda (1 - gamma l) / (1 - gamma) ratio A_cost + KL(new || after the first pass)."""
+    logit, before = rng.normal(size=(2, STEPS))
+    action = rng.integers(0, 2, STEPS)
+    decided, cost, values, target = rng.normal(size=(4, STEPS))
+    config = cup.CUP(cost_gamma=0.99, gae_lambda=0.95, value=0.5)
+    batch = batch_of(
+        WORLD.space, np.zeros(STEPS, int), f32(logit), f32(before), {"cost_advantage": f32(cost)},
+        {"multiplier": f32(0.3)},
+    )._replace(
+        action=jnp.asarray(action),
+        log_probability=f32(decided),
+        values=f32([values, 2 * values]),
+        target=f32(np.stack([target, target], axis=1)),
+    )  # fmt: skip
+    new, old = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(-before))
+    ratio = np.exp(np.log(np.where(action, new, 1 - new)) - decided)
+    kl = new * np.log(new / old) + (1 - new) * np.log((1 - new) / (1 - old))
+    coefficient = (1 - 0.99 * 0.95) / (1 - 0.99)
+    policy = (0.3 * coefficient * ratio * cost + kl).mean()
+    critics = ((values - target) ** 2).mean() + ((2 * values - target) ** 2).mean()
+    assert float(cup.project(config, batch)) == pytest.approx(policy + 0.5 * critics, rel=1e-3)
+
+
 def test_subsets_are_uniform_and_never_hold_one_twice():
     chosen, there = published.subsets(jax.random.key(0), 6000, 3, jnp.asarray(5))
     rows = np.sort(np.asarray(chosen).T, axis=1)
@@ -277,7 +337,7 @@ def test_published_figures_of_overlap_by_hand(rng):
     policies[:2] = rng.uniform(0.1, 0.9, (2, 4))
     group, profile = np.array([0, 0, 1, 1]), rng.integers(0, 4, 200)
     minibatches = rng.integers(0, 4, (3, 8))
-    found = published.overlap(
+    found = jax.jit(published.overlap, static_argnums=(3, 7))(
         jax.random.key(0), f32(policies), jnp.asarray(2), 5, jnp.asarray(profile),
         jnp.asarray(minibatches), jnp.asarray(group), 2,
     )  # fmt: skip

@@ -86,7 +86,7 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
         (pd.concat([pd.DataFrame(LOG)] * 2, axis=1), {}, "has 2 columns named"),
         (42, {}, "the log is a int: give a path"),
         ("nowhere.csv", {}, "there is no file nowhere.csv"),
-        ("log.xlsx", {}, "give a .parquet or .csv file"),
+        ("log.ods", {}, "give a .csv, .csv.gz, .parquet, .xlsx, .sqlite or .duckdb file"),
         (LOG, {"omega": -1}, "omega is -1: it must be at least 0"),
         (LOG, {"delta": 0}, "delta is 0: it must be above 0"),
         (LOG, {"notion": "oportunity"}, "did you mean 'opportunity'"),

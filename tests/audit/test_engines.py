@@ -14,6 +14,7 @@ import sellf
 from sellf.audit import run as audit_run
 from sellf.errors import InputError
 from sellf.logs import reading
+from sellf.logs.binary import Meant
 from sellf.logs.columns import Columns
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import Limits
@@ -128,7 +129,7 @@ def test_spark_adds_up_what_numpy_adds_up_and_judges_the_same(spark, tmp_path):
     )
     spelled["approved"] = np.where(FRAME["approved"] == 1, "yes", " no")
     frame = spark.createDataFrame(spelled)
-    words = Columns(("race",), "approved", "repaid", "p", "score", accepted_value="yes")
+    words = Columns(("race",), "approved", "repaid", "p", "score", decided=Meant(("yes",)))
     names, theirs = lazy(frame, words).sums(0.01)
     assert names == ["a", "b"]
     assert_same(add_up(rows.codes, 2, rows.person, 0.01), theirs)
@@ -198,7 +199,7 @@ def test_engines_follow_what_the_user_says_of_values():
     frame["approved"] = np.where(frame["approved"] == 1, "yes", "no")
     frame["risk"] = 1 - frame["score"]
     columns = Columns(
-        ("race",), "approved", "repaid", "p", "risk", accepted_value="yes", score_is_risk=True
+        ("race",), "approved", "repaid", "p", "risk", decided=Meant(("yes",)), score_is_risk=True
     )
     rows = reading.open_log(frame, columns)
     _, theirs = lazy(duckdb.from_df(frame), columns).sums(0.01)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sellf.errors import InputError
 from sellf.logs import reading
+from sellf.logs.binary import Meant, values_of
 from sellf.logs.columns import Columns
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import Limits
@@ -82,8 +83,8 @@ def logs(draw):
         "approved",
         draw(st.sampled_from(["repaid", "repaid", None])),
         draw(st.sampled_from(["p", None])),
-        accepted_value=accepted,
-        positive_value=positive,
+        decided=Meant(values_of(accepted)),
+        turned_out=Meant(values_of(positive)),
         trust_rejected_outcomes=draw(st.sampled_from([False, False, True])),
     )
     return log, columns

@@ -12,7 +12,7 @@ from sellf.training import loggers, loop, trackers
 from sellf.training.loggers import LogWarning
 from sellf.training.trackers import About, MLflow, WeightsAndBiases
 
-SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 300, "window": 200}
 
 
@@ -73,7 +73,7 @@ def test_a_stored_tracking_address_gets_no_token(tmp_path, server, monkeypatch):
     from mlflow.tracking import MlflowClient
 
     run = json.loads(path.read_text())["mlflow"]["run"]
-    assert len(MlflowClient().get_metric_history(run, "reward")) == 2
+    assert len(MlflowClient().get_metric_history(run, "reward")) == 4
 
 
 @pytest.mark.filterwarnings("ignore")

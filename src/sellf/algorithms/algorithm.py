@@ -182,9 +182,9 @@ class Decide(Protocol):
 
 @runtime_checkable
 class Variant(Protocol):
-    """Return the algorithm as its settings want it, where those change more than numbers."""
+    """Return the algorithm as its settings and the notion want it, beyond numbers."""
 
-    def __call__(self, algorithm: "Algorithm", config: Any, /) -> "Algorithm": ...
+    def __call__(self, algorithm: "Algorithm", config: Any, notion: Notion, /) -> "Algorithm": ...
 
 
 @runtime_checkable
@@ -238,8 +238,8 @@ def no_penalty(config: Any, batch: Batch) -> Array:
     return jnp.zeros(())
 
 
-def as_it_is(algorithm: "Algorithm", config: Any) -> "Algorithm":
-    """Leave the algorithm as it is, whatever its settings."""
+def as_it_is(algorithm: "Algorithm", config: Any, notion: Notion) -> "Algorithm":
+    """Leave the algorithm as it is, whatever its settings and the notion."""
     return algorithm
 
 

@@ -14,10 +14,25 @@ from sellf.algorithms.pocar import pocar, pocar_oracle
 from sellf.algorithms.ppo import ppo
 from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
 from sellf.errors import InputError
+from sellf.fairness import Notion
 from sellf.fairness.checks import one_of, short
+from sellf.fairness.registry import Registry
 
-ALGORITHMS: dict[str, Algorithm] = {
-    algorithm.name: algorithm
+
+def _adapt(thing: Any, name: str) -> Algorithm:
+    """Return an algorithm from outside under the name that it is asked for by."""
+    right = isinstance(thing, Algorithm) and isinstance(thing.config, type)
+    if not right or not issubclass(thing.config, Settings):
+        raise InputError(
+            f"algorithm {name!r} is {short(thing)}: give a sellf.algorithms.algorithm.Algorithm, "
+            "whose config is PPO or a class of settings that extends it."
+        )
+    return thing._replace(name=name)
+
+
+ALGORITHMS: Registry[Algorithm] = Registry("algorithm", _adapt)
+ALGORITHMS.update(
+    (algorithm.name, algorithm)
     for algorithm in (
         ppo,
         pocar,
@@ -33,7 +48,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         direct,
         plan,
     )
-}
+)
 
 CHOICES = {
     "penalty_scale": ("minmax", "none"),
@@ -46,8 +61,7 @@ CHOICES = {
 
 def find(name: str) -> Algorithm:
     """Return an algorithm by name."""
-    one_of("algorithm", name, tuple(ALGORITHMS))
-    return ALGORITHMS[name]
+    return ALGORITHMS.find(name)
 
 
 def configure(algorithm: Algorithm, settings: dict[str, Any]) -> Settings:
@@ -76,8 +90,8 @@ def _number(value: Any) -> bool:
     return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**63)
 
 
-def resolve(name: str, settings: dict[str, Any]) -> tuple[Algorithm, Settings]:
-    """Return an algorithm by name, as its settings want it, and all of its settings."""
+def resolve(name: str, settings: dict[str, Any], notion: Notion) -> tuple[Algorithm, Settings]:
+    """Return an algorithm by name, as settings and notion want it, and all of its settings."""
     algorithm = find(name)
     config = configure(algorithm, settings)
-    return algorithm.variant(algorithm, config), config
+    return algorithm.variant(algorithm, config, notion), config

@@ -5,17 +5,28 @@ Monte-Carlo sums of the rollout; the advantages of the reward and of each group'
 are standardised one by one within a minibatch, and their weighted sum is not.
 """
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from sellf.algorithms.advantages import gae, standardised
-from sellf.algorithms.algorithm import Algorithm, Batch, Critique, Extra, Result, Task
+from sellf.algorithms.algorithm import (
+    Algorithm,
+    Batch,
+    Critique,
+    Extra,
+    Networks,
+    Result,
+    Task,
+)
 from sellf.algorithms.config import PPO, hyperparameters
 from sellf.algorithms.networks import Stack
 from sellf.algorithms.seen import Seen, members
 from sellf.envs.space import Space
-from sellf.fairness import Counts, define
+from sellf.fairness import Counts, Notion, define
 
 HIDDEN, ACTIVATION = (256, 128), "relu"
 """Of the original's networks."""
@@ -48,9 +59,22 @@ def counted(task: Task, seen: Seen) -> tuple[Float[Array, "steps groups"], ...]:
     return tuple(sums.total(counts)[:, None] * member for sums in define(task.notion).alone.sums)
 
 
+def can_differ(space: Space, notion: Notion) -> bool:
+    """Return whether supply and demand are two things: if not, no rate is other than 1."""
+    above, below = define(notion).alone.sums
+    for reveals, favourable in zip(space.reveals, space.favourable, strict=True):
+        for label in (0.0, 1.0):
+            yes, no = float(favourable), float(not favourable)
+            one = Counts(*map(np.asarray, (1.0, yes, yes * label, no * label)))
+            if reveals and above.total(one) != below.total(one):
+                return True
+    return False
+
+
 def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array, Array]:
     """Return the reward, and with critics of their own each group's supply and demand."""
-    parts = counted(task, seen) if config.fairness_critics else ()
+    critics = config.fairness_critics and can_differ(task.space, task.notion)
+    parts = counted(task, seen) if critics else ()
     columns = jnp.concatenate([seen.reward[:, None], *parts], axis=1)
     gamma = jnp.full(columns.shape[1] - 1, config.fairness_gamma, jnp.float32)
     return columns, jnp.concatenate([jnp.asarray(config.gamma, jnp.float32)[None], gamma])
@@ -74,7 +98,7 @@ def weigh(task: Task, config: ELBERT, extra: Extra, seen: Seen, critique: Critiq
     """Return all advantages, and supply and demand per episode, summed over the rollout."""
     parts = jnp.concatenate(counted(task, seen), axis=1)
     advantages = critique.advantage
-    if not config.fairness_critics:
+    if advantages.shape[1] == 1:
         nothing, number = jnp.zeros_like(parts), parts.shape[1]
         fairness = gae(
             parts - jnp.mean(parts, axis=0, keepdims=True),
@@ -105,14 +129,23 @@ def stacks(space: Space) -> tuple[Stack, ...]:
     return (Stack(len(space.actions) - 1, hidden=HIDDEN, activation=ACTIVATION),)
 
 
-def all_stacks(space: Space) -> tuple[Stack, ...]:
-    """Have critics of each group's supply and demand as well."""
-    return (Stack(len(space.actions) - 1, 1 + 2 * len(space.groups), HIDDEN, ACTIVATION),)
+@cache
+def all_stacks(notion: Notion) -> Networks:
+    """Have critics of each group's supply and demand as well, where the two can differ.
+
+    Where they cannot, the squared bias and its slopes are 0, whatever critics would say.
+    """
+
+    def both(space: Space) -> tuple[Stack, ...]:
+        critics = 1 + 2 * len(space.groups) if can_differ(space, notion) else 1
+        return (Stack(len(space.actions) - 1, critics, HIDDEN, ACTIVATION),)
+
+    return both
 
 
-def variant(algorithm: Algorithm, config: ELBERT) -> Algorithm:
+def variant(algorithm: Algorithm, config: ELBERT, notion: Notion) -> Algorithm:
     """Give supply and demand critics, if they are to have any."""
-    return algorithm._replace(stacks=all_stacks) if config.fairness_critics else algorithm
+    return algorithm._replace(stacks=all_stacks(notion)) if config.fairness_critics else algorithm
 
 
 elbert = Algorithm(

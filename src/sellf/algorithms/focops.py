@@ -13,6 +13,7 @@ from sellf.algorithms.networks import Stack
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen
 from sellf.envs.space import Space
+from sellf.fairness import Notion
 
 
 @hyperparameters
@@ -99,7 +100,7 @@ def stacks(space: Space) -> tuple[Stack, ...]:
     return (Stack(policies=len(space.actions) - 1, critics=2),)
 
 
-def variant(algorithm: Algorithm, config: FOCOPS) -> Algorithm:
+def variant(algorithm: Algorithm, config: FOCOPS, notion: Notion) -> Algorithm:
     """Give the algorithm a predictor if its cost is the imputed disparity."""
     if config.cost == "accepted":
         return algorithm

@@ -53,6 +53,11 @@ class Stack:
         return (2.0,) * self.policies + (1.0,) * self.critics
 
     @property
+    def wide(self) -> bool:
+        """Whether its products, and not the steps between them, are what takes time."""
+        return max(self.hidden, default=0) > 64
+
+    @property
     def actor(self) -> "Stack":
         """The policy's networks alone."""
         return replace(self, critics=0)
@@ -77,7 +82,11 @@ class Stack:
     def outputs(self, layers: list[Array], x: Float[Array, "rows inputs"]) -> Array:
         """Return the output of each network for all rows."""
         act = ACTIVATIONS[self.activation]
-        h = jnp.einsum("ri,nio->nro", x, layers[0]) + layers[1]
+        if self.wide:  # as many products as networks: one of all would be transposed after it
+            many = jnp.broadcast_to(x, (layers[0].shape[0], *x.shape))
+            h = jnp.einsum("nri,nio->nro", many, layers[0]) + layers[1]
+        else:
+            h = jnp.einsum("ri,nio->nro", x, layers[0]) + layers[1]
         for weights, bias in zip(layers[2::2], layers[3::2], strict=True):
             h = jnp.einsum("nri,nio->nro", act(h), weights) + bias
         return h[..., 0] * jnp.asarray(self.scales(), jnp.float32)[:, None]
@@ -97,6 +106,11 @@ class Cells:
     classes: int
     """Of equal width, of the chance that the score stands for."""
     critics: int = 0
+
+    @property
+    def wide(self) -> bool:
+        """Whether there are products worth splitting: there are none."""
+        return False
 
     @property
     def number(self) -> int:

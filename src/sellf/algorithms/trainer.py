@@ -58,7 +58,7 @@ class TrainState(NamedTuple):
 class Decisions(NamedTuple):
     """What minibatches are cut from; the first axis is the decision."""
 
-    profile: Int[Array, " steps"]
+    profile: Array
     group: Int[Array, " steps"]
     action: Int[Array, " steps"]
     before: Float[Array, "steps others"]
@@ -98,16 +98,17 @@ def iterate(
     key, key_source, key_learn, key_order = jax.random.split(state.key, 4)
     stacks = algorithm.stacks(space)
     outputs = by_profile(space, partial(networks.run, stacks, parameters))
+    actor, decide = networks.actor_of(stacks, space.inputs, parameters), outputs
+    if stacks[0].wide and not space.small:  # critics have no say while decisions are collected
+        decide = by_profile(space, partial(networks.run, (task.actor,), actor))
     asked = Asked(
-        networks.policy(space, outputs, algorithm.reject_below),
+        networks.policy(space, decide, algorithm.reject_below),
         algorithm.predict(task, config, state.extra),
         algorithm.view,
         config.rollout,
     )
     source, seen, measured = problem.source.collect(key_source, state.source, asked)
-    deciding = Deciding(
-        networks.policy(space, outputs), networks.actor_of(stacks, space.inputs, parameters)
-    )
+    deciding = Deciding(networks.policy(space, decide), actor)
     learned = algorithm.learn(task, config, state.extra, seen, deciding, key_learn)
     if algorithm.decide is not None:
         following = TrainState(key, state.iteration + 1, source, state.learner, learned.extra)
@@ -187,16 +188,26 @@ def improve(
     """Take the gradient steps of one iteration; return also the mean loss of the last epoch."""
     stacks = algorithm.stacks(space)
     # Few profiles: the networks run over all of them, and a decision's outputs are looked up.
-    tabular = space.profiles <= 2 * config.batch
+    tabular = space.tabular and space.profiles <= 2 * config.batch
     rows = observe(space, jnp.arange(space.profiles) if tabular else decisions.profile)
     if not tabular:
         decisions = decisions._replace(rows=rows)
     batches = config.rollout // config.batch
+    few = config.batch * 3 // 4
+    choosy = tabular and few < space.profiles and stacks[0].wide and not algorithm.people
 
     def step(learner: Learner, cut: tuple[Decisions, Decisions | None]) -> tuple[Learner, Array]:
         layers = networks.unflatten(stacks, space.inputs, learner.parameters)
         loss_of = partial(_loss, algorithm, config, space, rows if tabular else None, figures)
-        loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
+        if choosy:
+            listed, number = distinct(cut[0].profile, space.profiles, few)
+            loss, gradient = jax.lax.cond(
+                number <= few,
+                lambda: jax.value_and_grad(loss_of)(layers, *cut, listed),
+                lambda: jax.value_and_grad(loss_of)(layers, *cut),
+            )
+        else:
+            loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
         # Joined first: fused into Adam's pass, the joining would be asked for number by number.
         gradient = jax.lax.optimization_barrier(networks.flatten(gradient))
         gradient = at_most(gradient, config.gradient_norm)
@@ -221,12 +232,8 @@ def improve(
         return (improved, stopped | (moved > algorithm.stop_at(config))), jnp.mean(loss)
 
     orders = permutations(key, config.epochs, config.rollout)
-    drawn = jax.random.randint(
-        jax.random.fold_in(key, 1),
-        (config.epochs, batches, algorithm.people),
-        0,
-        config.rollout,
-    )
+    shape = (config.epochs, batches, algorithm.people)
+    drawn = jax.random.randint(jax.random.fold_in(key, 1), shape, 0, config.rollout)
     (learner, _), loss = jax.lax.scan(epoch, (learner, jnp.asarray(False)), (orders, drawn))
     return learner, loss[-1]
 
@@ -240,12 +247,20 @@ def _loss(
     layers: list[list[Array]],
     decisions: Decisions,
     drawn: Decisions | None,
+    listed: Int[Array, " few"] | None = None,
 ) -> Float[Array, ""]:
-    """Return the loss of a minibatch; `everyone` is all profiles, where these are few."""
+    """Return the loss of a minibatch.
+
+    `everyone` is all profiles, where these are few; `listed` those that the minibatch has.
+    """
     stacks, others = algorithm.stacks(space), len(space.actions) - 1
     if everyone is not None:
+        if listed is not None:
+            everyone = everyone[jnp.minimum(listed, space.profiles - 1)]
+        else:
+            listed = jnp.arange(space.profiles)
         table = networks.forward(stacks, layers, everyone)
-        who = decisions.profile[None, :] == jnp.arange(space.profiles)[:, None]
+        who = decisions.profile[None, :] == listed[:, None]
         outputs = table @ who.astype(jnp.float32)
     else:
         table, outputs = None, networks.forward(stacks, layers, _rows(decisions))
@@ -279,6 +294,18 @@ def _loss(
 def _rows(decisions: Decisions) -> Float[Array, "batch inputs"]:
     assert decisions.rows is not None
     return decisions.rows
+
+
+def distinct(
+    profile: Int[Array, " batch"], profiles: int, few: int
+) -> tuple[Int[Array, " few"], Int[Array, ""]]:
+    """Return the first few different profiles, filled up with one that nobody has; how many."""
+    everyone = jnp.arange(profiles)
+    there = jnp.any(profile[:, None] == everyone[None, :], axis=0)
+    place = jnp.where(there, jnp.cumsum(there) - 1, few)
+    at = place[None, :] == jnp.arange(few)[:, None]
+    listed = jnp.where(jnp.any(at, axis=1), jnp.argmax(at, axis=1), profiles)
+    return listed.astype(jnp.int32), jnp.sum(there)
 
 
 def permutations(key: Key[Array, ""], number: int, length: int) -> Int[Array, "number length"]:

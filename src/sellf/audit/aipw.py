@@ -6,8 +6,9 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from sellf.errors import InputError
+from sellf.logs.names import Values, is_missing
 from sellf.logs.person import Floats, Person
-from sellf.logs.rows import Rows, Values, is_missing
+from sellf.logs.rows import Rows
 
 Model: TypeAlias = Literal["boosting", "logistic"]
 MODELS: tuple[Model, ...] = get_args(Model)

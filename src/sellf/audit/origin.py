@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sellf.audit.result import Origin
+from sellf.logs.binary import values_of
 from sellf.logs.columns import Columns
+from sellf.logs.databases import is_server, without_password
 from sellf.logs.files import are_files, listed, named_files
 from sellf.logs.log import Log
 
@@ -34,7 +36,11 @@ def trace(
         options: all that was asked for, the notion too.
         defaults: what need not be said.
     """
-    named = {k: v for k, v in options.items() if k not in defaults or v != defaults[k]}
+    named = {
+        k: v
+        for k, v in options.items()
+        if (k not in defaults or v != defaults[k]) and not _nothing(v)
+    }
     fingerprint, of = _fingerprint(log, source)
     return Origin(
         command=command(log, named),
@@ -55,15 +61,29 @@ def command(log: Any, options: Mapping[str, Any]) -> str:
         function = "audit_all" if options.get("notion") == "all" else "audit"
         name = repr([str(path) for path in log]) if are_files(log) else "log"
         return f"sellf.{function}({name}{said.replace(', notion=' + repr('all'), '')})"
-    words = ["sellf", "audit", str(log)]
+    words = ["sellf", "audit", without_password(str(log)) if is_server(log) else str(log)]
     for name, value in options.items():
         flag = "--" + name.rstrip("s" if name == "features" else "").replace("_", "-")
         if isinstance(value, bool):
             words += [flag] if value else []
         else:
+            value = as_typed(name, value)
             several = value if isinstance(value, list | tuple) else [value]
             words += [word for item in several for word in (flag, str(item))]
     return shlex.join(words)
+
+
+def as_typed(name: str, value: Any) -> Any:
+    """Return the value of an option as it is typed on the command line."""
+    if name == "groups" and isinstance(value, Mapping):
+        return ",".join(f"{group}={'+'.join(values_of(own))}" for group, own in value.items())
+    if name == "groups" and isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    if name == "bands" and isinstance(value, Mapping):
+        return [f"{column}={','.join(map(str, values_of(c)))}" for column, c in value.items()]
+    if name == "score_range" and isinstance(value, list | tuple):
+        return ":".join(map(str, value))
+    return value
 
 
 @cache
@@ -78,6 +98,13 @@ def versions(packages: tuple[str, ...]) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def _nothing(value: Any) -> bool:
+    """Return whether an option says nothing."""
+    if isinstance(value, list | tuple | dict):
+        return not value
+    return value is None or value is False
 
 
 def _quoted(value: Any) -> str:

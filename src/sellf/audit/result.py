@@ -199,6 +199,8 @@ class Audit(Table):
     parts: dict[str, "Audit"] = field(default_factory=dict)
     """Of a notion that asks several rates to be equal, the audit of each; figures by group are
     those of the rate whose disparity is largest."""
+    measures: dict[str, Any] = field(default_factory=dict)
+    """What else was asked for, by name: "panel" and the like; see `measures.KINDS`."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
@@ -299,6 +301,7 @@ class Audit(Table):
             "overlap": None if self.overlap is None else self.overlap.to_dict(),
             "origin": None if self.origin is None else asdict(self.origin),
             "waiting": None if self.waiting is None else self.waiting.to_dict(),
+            "measures": {name: found.to_dict() for name, found in self.measures.items()},
         }
 
     def _certificate(self) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,18 +13,20 @@ from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import TABLE, Notion, define
-from sellf.logs.columns import Columns, name_of, names_of
+from sellf.logs.columns import Columns
+from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
 from sellf.logs.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from sellf.audit.aipw import Model
+    from sellf.audit.measures import Wanted
     from sellf.logs.log import Log
 
 
 def audit(
     log: Any,
     *,
-    group: str | list[str] | tuple[str, ...],
+    group: str | list[str] | tuple[str, ...] = (),
     decision: str,
     outcome: str | None = None,
     propensity: str | None = None,
@@ -46,16 +49,28 @@ def audit(
     matures_after: str | None = None,
     as_of: str | date | None = None,
     seed: int | None = None,
+    panel: bool = False,
+    reference: str | None = None,
+    unknown_group: str | list[str] | tuple[str, ...] = (),
+    ladder: bool = False,
+    examiner: str | None = None,
+    within: str | list[str] | tuple[str, ...] = (),
+    group_probability: str | None = None,
+    weight: str | None = None,
+    joint: bool = False,
     drop_missing: bool = False,
     limits: Limits | None = None,
+    **reading: Any,
 ) -> Audit:
     """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
 
     Args:
-        log: a path to a CSV or Parquet file, several as "logs/*.parquet" or as a list of paths; a
-            frame (pandas, Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
+        log: a path to a CSV, Parquet, Excel, SQLite or DuckDB file, several as "logs/*.parquet" or
+            as a list of paths; the address of a PostgreSQL or MySQL server; a frame (pandas,
+            Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
         group: the column that names each person's group, or several.
-        decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`.
+        decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`. Here and
+            for `outcome`, "a | b" is yes where a or b is.
         outcome: 1 for good and 0 for bad, empty for the rejected; where it is empty for somebody
             accepted it may be either.
         propensity: the chance with which each decision was to accept.
@@ -73,8 +88,8 @@ def audit(
         by: "day", "week", "month", "quarter" or "year": audit each on its own as well.
         anytime: intervals that hold however often one looks while the log grows; rows count in the
             order of `time`, or of the log if there is none.
-        accepted_value: the decision that means accepted.
-        positive_value: the outcome that is good.
+        accepted_value: the decision that means accepted, or several.
+        positive_value: the outcome that is good, or several.
         score_is_risk: the score is the chance of a bad outcome.
         trust_rejected_outcomes: use outcomes of the rejected that the log holds.
         person: the column that names the person behind each row, for people with several rows.
@@ -84,18 +99,37 @@ def audit(
         as_of: the day on which outcomes were looked up; None: the day of the last decision.
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
+        panel: add the measures that validators ask for: differences, ratios with the four-fifths
+            line, odds ratios, scores, calibration and New York's table, each with an interval.
+        reference: the group that all others are compared with in the panel.
+        unknown_group: groups that stand for people whose category is not known.
+        ladder: add the disparity under weaker and stronger beliefs about the rejected.
+        examiner: (ladder) the column that names who decided; cases of a group came to examiners as
+            if at random.
+        within: columns whose values make strata, in each of which groups are compared; numbers of
+            many values are cut into five bands.
+        group_probability: instead of group, the column with the chance that each person belongs to
+            a group that is not recorded.
+        weight: the column that says how many people each row stands for.
+        joint: (audit_all) all notions hold together with probability 1 - delta, not one by one.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
+        reading: how the log is read and which of its rows, as on the command line: where, groups,
+            other, missing_value, hide_rejected_outcomes, rejected_value, negative_value,
+            score_range, date_format, bands, encoding, separator, quote, decimal, sheet, table,
+            query.
     """
-    options = {name: value for name, value in locals().items() if name != "notion"}
+    options = {name: value for name, value in locals().items() if name not in ("notion", "reading")}
+    _check_reading(reading)
     define(notion)
-    return _audits([notion], **options)[notion]
+    return _audits([notion], **options, **reading)[notion]
 
 
 def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: Any) -> Audits:
     """Audit several notions at once; takes what `audit` takes, except `notion`.
 
-    Every notion's interval holds with probability 1 - delta by itself.
+    Every notion's interval holds with probability 1 - delta by itself; with `joint` all of them
+    do together.
 
     Args:
         log: as for `audit`.
@@ -107,10 +141,10 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     defaults = {
         name: value for name, value in (audit.__kwdefaults__ or {}).items() if name != "notion"
     }
-    unknown = set(options) - set(audit.__kwdefaults__ or {}) - {"group", "decision"}
-    if unknown:
-        raise InputError(f"audit_all has no option {sorted(unknown)[0]!r}.")
-    for name in ("group", "decision"):
+    own = {*(audit.__kwdefaults__ or {}), "group", "decision"}
+    _check_reading({name: value for name, value in options.items() if name not in own})
+    grouped = () if options.get("group_probability") else ("group",)
+    for name in (*grouped, "decision"):
         if name not in options:
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
@@ -119,7 +153,14 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     wanted = list(dict.fromkeys(define(name).name for name in notions))
     if not wanted:
         raise InputError("notions is empty: name some, or leave it out for all.")
-    return Audits(_audits(wanted, log=log, **{**defaults, **options}))
+    found = _audits(wanted, log=log, **{**defaults, **options})
+    if options.get("joint"):
+        sure = 1 - options.get("delta", defaults["delta"])
+        line = f"all {len(wanted)} notions hold together with {sure:.0%} confidence"
+        found = {
+            name: replace(one, assumptions=(*one.assumptions, line)) for name, one in found.items()
+        }
+    return Audits(found)
 
 
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
@@ -130,18 +171,32 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
 
     if options.pop("drop_missing"):
         raise InputError(NO_DROPPING)
-    options["seed"] = _seed(options["seed"])
+    options["seed"] = seed_of(options["seed"])
+    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
-    columns = _columns(options)
+    if how.wanted.joint:  # each notion has its part
+        how = how._replace(delta=how.delta / len(notions))
+    config = LogConfig.of(options)
+    columns = replace(config.columns, others=how.wanted.columns)
     _check(notions, columns, how)
     labelled = [notion for notion in notions if define(notion).needs_label]
     if not labelled:  # every decision is known, whatever became of it
         columns = replace(columns, outcome=None, trust_rejected_outcomes=False)
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
-    source, cutoff = set_aside(open_log(log, columns, how.limits), maturity)
-    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
+    source, cutoff = set_aside(open_log(log, columns, how.limits, config.reading), maturity)
+    asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
+    columns = source.columns  # groups may be others now
+    if how.wanted.weight is not None:
+        from sellf.audit.weighted import with_weights
+
+        source = with_weights(source, how.wanted.weight)
+    if how.wanted.proxy is not None:
+        from sellf.audit.proxied import audit_by_proxy
+
+        found = audit_by_proxy(notions, source, columns, how)
+        return {notion: replace(one, origin=origin) for notion, one in found.items()}
     if maturity is None:
         return _judged(notions, source, columns, how, origin)
     result: dict[Notion, Audit] = {}
@@ -160,7 +215,7 @@ def _judged(
     notions: list[Notion],
     source: "Log",
     columns: Columns,
-    how: "_How",
+    how: "How",
     origin: Origin,
     aside: tuple[Any, str | None, dict[Any, int]] = (None, None, {}),
 ) -> dict[Notion, Audit]:
@@ -178,6 +233,7 @@ def _judged(
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
     from sellf.audit.maturity import in_words, waiting
+    from sellf.audit.measures import measured
     from sellf.audit.periods import by_period
     from sellf.logs.cautions import look_alikes, nearly_all_accepted
 
@@ -204,6 +260,7 @@ def _judged(
     result: dict[Notion, Audit] = {}
     for notion in notions:
         found = judge(notion, evidence, omega=how.omega, delta=how.delta, anytime=how.anytime)
+        found = measured(found, evidence, how.wanted)
         drift = None
         if how.by is not None:
             limits = {"omega": how.omega, "delta": how.delta}
@@ -222,7 +279,7 @@ def _judged(
     return result
 
 
-class _How(NamedTuple):
+class How(NamedTuple):
     """What was asked for, checked."""
 
     omega: float
@@ -233,10 +290,12 @@ class _How(NamedTuple):
     anytime: bool
     seed: int
     limits: Limits
+    wanted: "Wanted"
 
 
-def _how(options: dict[str, Any]) -> _How:
+def _how(options: dict[str, Any]) -> How:
     from sellf.audit.aipw import MODELS
+    from sellf.audit.measures import wanted
 
     omega = number("omega", options["omega"], low=0, high=1)
     delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
@@ -248,10 +307,11 @@ def _how(options: dict[str, Any]) -> _How:
     limits = options.pop("limits") or DEFAULT
     if not isinstance(limits, Limits):
         raise InputError(f"limits is {limits!r}: give sellf.Limits(...).")
-    return _How(omega, delta, overlap, options["model"], by, anytime, options["seed"], limits)
+    model, seed = options["model"], options["seed"]
+    return How(omega, delta, overlap, model, by, anytime, seed, limits, wanted(options))
 
 
-def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
+def _check(notions: list[Notion], columns: Columns, how: How) -> None:
     """Refuse options that do not go together."""
     from sellf.logs.dates import PERIODS
 
@@ -281,7 +341,7 @@ NO_DROPPING = (
 )
 
 
-def _seed(value: Any) -> int:
+def seed_of(value: Any) -> int:
     """Return the seed that was given, or a new one."""
     if value is None:
         return secrets.randbits(32)
@@ -292,21 +352,10 @@ def _seed(value: Any) -> int:
     return int(value)
 
 
-def _columns(options: dict[str, Any]) -> Columns:
-    single = {
-        name: None if options[name] is None else name_of(options[name], name)
-        for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
-    }
-    group = names_of(options["group"], "group")
-    if not group:
-        raise InputError("group is empty: name the column that holds each person's group.")
-    return Columns(
-        group=group,
-        decision=name_of(options["decision"], "decision"),
-        features=names_of(options["features"], "features"),
-        accepted_value=options["accepted_value"],
-        positive_value=options["positive_value"],
-        score_is_risk=bool(options["score_is_risk"]),
-        trust_rejected_outcomes=bool(options["trust_rejected_outcomes"]),
-        **single,
-    )
+def _check_reading(options: dict[str, Any]) -> None:
+    """Refuse options that there are not."""
+    for name in options:
+        if name not in (*OF_COLUMNS, *OF_READING):
+            near = get_close_matches(name, (*OF_READING, *(audit.__kwdefaults__ or {})), n=1)
+            hint = f": did you mean {near[0]}?" if near else "."
+            raise InputError(f"audit has no option {name!r}{hint}")

@@ -6,6 +6,8 @@ from typing import Any
 
 from sellf import files
 from sellf.audit.interval import Interval
+from sellf.audit.measured import from_plain
+from sellf.audit.measures import KINDS
 from sellf.audit.result import (
     Audit,
     Audits,
@@ -121,6 +123,10 @@ def _audit(saved: dict[str, Any]) -> Audit:
         origin=None if saved["origin"] is None else _origin(saved["origin"]),
         waiting=_waiting(saved.get("waiting"), by_say),
         parts=parts,
+        measures={
+            name: from_plain(KINDS[name], found)
+            for name, found in saved.get("measures", {}).items()
+        },
     )
 
 

@@ -1,15 +1,20 @@
 """`sellf audit`: a log's verdict, as a table or as JSON."""
 
-from dataclasses import replace
+import sys
+from dataclasses import fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
-from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.audit.measured import Measured
+from sellf.audit.words import Words
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
-from sellf.logs.files import named_files
+from sellf.logs.configured import read_config
+from sellf.logs.files import are_files, named_files
 from sellf.text import plain_json
 
 
@@ -18,46 +23,144 @@ def run(
     columns: ColumnFlags,
     reading: ReadingFlags,
     judge: JudgeFlags,
+    measures: MeasureFlags,
     output: OutputFlags,
 ) -> None:
     """Audit a log and print what was found.
 
     Args:
-        log: the file.
+        log: the file, or a configuration that names it.
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
+        measures: what is asked beside the disparity.
         output: what is written.
     """
-    options = {**vars(columns), **vars(reading), **vars(judge)}
-    options |= {"group": list(columns.group), "features": options.pop("feature")}
-    html, save, example = output.html, output.save, output.example
-    for option, path in (("--html", html), ("--save", save)):
-        if path is not None:
-            files.check_output(path, option=option)
-    if html is not None and save is not None and _same_file(html, save):
-        raise InputError(f"--html and --save both name {html}: give each a file of its own.")
-    if example == (log is not None):
+    typed = typed_options(columns, reading, judge, measures)
+    if output.init:
+        from sellf.cli.audit_init import init
+
+        init(log, typed, output.out, yes=output.yes)
+        return
+    if output.out is not None or output.yes:
+        raise InputError("--out and --yes go with --init: leave them out, or type --init.")
+    source, options, words = _configured(log, typed, output.words)
+    failing = _failing(output.fail_on)
+    _check_output(source, output)
+    if output.save is not None:
+        _save(output.save, output.example)
+    options = {**_defaults(), **options}
+    if options.get("compare") or options.get("mask_test"):
+        found = _in_its_place(source, options)
+        print(plain_json(found.to_json()) if output.json else found)
+        return
+    notion = options.pop("notion")
+    result = _example(notion, options) if output.example else _audit(source, notion, options)
+    if output.html is not None:
+        files.write(output.html, report.audit(result, words).encode())
+    # A page on standard output is alone there.
+    alone = output.html is not None and files.is_stdout(output.html)
+    print(_text(result, output.json, words), file=sys.stderr if alone else sys.stdout)
+    audits = list(result.by_notion.values()) if isinstance(result, Audits) else [result]
+    if any(audit.verdict in failing for audit in audits):
+        sys.stdout.flush()
+        raise SystemExit(FAILED)
+
+
+def _in_its_place(log: Any, options: dict[str, Any]) -> Measured:
+    """Return what is asked in place of an audit: two logs compared, or a test of the audit."""
+    from sellf.audit.change import audit_change
+    from sellf.audit.masking import mask_test
+
+    old, masked = options.pop("compare", None), options.pop("mask_test", False)
+    repeats = {"repeats": options.pop("repeats")} if "repeats" in options else {}
+    if old and masked:
+        raise InputError("--compare and --mask-test are two commands: type one of them.")
+    if log is None:
+        raise InputError("name the log: type `sellf audit --compare OLD NEW --group ...`.")
+    if old:
+        return audit_change(old, log, **options)
+    return mask_test(log, **repeats, **options)
+
+
+FAILED = 3
+"""The exit code for a verdict that a pipeline should stop at."""
+
+
+def typed_options(*flags: Any) -> dict[str, Any]:
+    """Return what was typed, by the names of the audit's options; what was not is left out."""
+    typed = {
+        field.name: getattr(one, field.name)
+        for one in flags
+        for field in fields(one)
+        if getattr(one, field.name) != field.default
+    }
+    if "feature" in typed:
+        typed["features"] = typed.pop("feature")
+    return {n: list(v) if isinstance(v, tuple) else v for n, v in typed.items()}
+
+
+def _defaults() -> dict[str, Any]:
+    found = {field.name: field.default for field in fields(JudgeFlags)}
+    return {**found, "group": [], "decision": None}
+
+
+def _configured(
+    log: str | None, typed: dict[str, Any], words: str | None
+) -> tuple[Any, dict[str, Any], Words | None]:
+    """Return the log, the options, and the words of a report: what is typed comes first."""
+    if log is None or not log.lower().endswith(".toml"):
+        return log, typed, Words.of(words)
+    asked = (*fields(JudgeFlags), *fields(MeasureFlags))
+    known = tuple(field.name for field in asked)
+    found = read_config(Path(log), {"audit": (*known, "words")})
+    own = dict(found.tables.get("audit", {}))
+    said = own.pop("words", None)
+    return found.log, {**found.options, **own, **typed}, Words.of(words or said)
+
+
+def _failing(verdict: str | None) -> tuple[str, ...]:
+    """Return the verdicts that end in an exit code of their own."""
+    if verdict is None:
+        return ()
+    if verdict not in ("unfair", "undetermined"):
+        raise InputError(
+            f"--fail-on is {verdict!r}: type --fail-on unfair, or --fail-on undetermined to stop "
+            "at open verdicts as well."
+        )
+    return ("unfair",) if verdict == "unfair" else ("unfair", "undetermined")
+
+
+def _check_output(log: Any, output: OutputFlags) -> None:
+    """Refuse files that cannot be written, and two names for one, before the work."""
+    html, save = output.html, output.save
+    named = {"--html": html, "--save": save}
+    given = {option: path for option, path in named.items() if path is not None}
+    for option, path in given.items():
+        files.check_output(path, option=option)
+    for (one, first), (other, second) in combinations(given.items(), 2):
+        if _same_file(first, second):
+            raise InputError(f"{one} and {other} both name {first}: give each a file of its own.")
+    if html is not None and output.json and files.is_stdout(html):
+        raise InputError("--json and --html both go to standard output: give --html a file.")
+    if output.example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
-    if save is not None:
-        _save(save, example)
     if html is not None:
-        files.check_output(html, () if log is None else named_files(log), "--html")
+        files.check_output(html, named_files(log) if are_files(log) else (), "--html")
         report.check()
-    notion = options.pop("notion")
-    result = _example(notion, options) if example else _audit(log, notion, options)
-    if html is not None:
-        files.write(html, report.audit(result).encode())
-    if output.json:
-        print(plain_json(result.to_json()))
-    elif isinstance(result, Audits):
-        parts = [str(result), *map(str, result.by_notion.values())]
-        print(("\n\n" + "-" * 78 + "\n").join(parts))
-    else:
-        print(result)
+
+
+def _text(result: Audit | Audits, json: bool, words: Words | None) -> str:
+    if json:
+        return plain_json(result.to_json())
+    parts = [str(result)]
+    if isinstance(result, Audits):
+        parts += map(str, result.by_notion.values())
+    text = ("\n\n" + "-" * 78 + "\n").join(parts)
+    return text if words is None else words.rewrite(text)
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -77,8 +180,9 @@ def _save(path: Path, example: bool) -> None:
 
 
 def _audit(log: Any, notion: str, options: dict[str, Any]) -> Audit | Audits:
-    for name in ("group", "decision"):
-        if not options[name]:
+    grouped = () if options.get("group_probability") else ("group",)
+    for name in (*grouped, "decision"):
+        if not options.get(name):
             raise InputError(f"{name} is missing: type --{name} and the name of its column.")
     if notion == "all":
         return audit_all(log, **options)

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
-from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.cli.kinds import Count, File, Flag, Folder, Text
+from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
 
@@ -43,6 +44,7 @@ def audit(
     columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
     reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
     judge: Annotated[JudgeFlags, tyro.conf.OmitArgPrefixes] = JudgeFlags(),  # noqa: B008
+    measures: Annotated[MeasureFlags, tyro.conf.OmitArgPrefixes] = MeasureFlags(),  # noqa: B008
     output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = OutputFlags(),  # noqa: B008
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
@@ -52,11 +54,60 @@ def audit(
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
+        measures: what is asked beside the disparity.
         output: what is written.
     """
     from sellf.cli.audit import run
 
-    run(log, columns, reading, judge, output)
+    run(log, columns, reading, judge, measures, output)
+
+
+def whatif(
+    log: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
+    columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
+    reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
+    question: Annotated[QuestionFlags, tyro.conf.OmitArgPrefixes] = QuestionFlags(),  # noqa: B008
+    asked: Annotated[WhatIfFlags, tyro.conf.OmitArgPrefixes] = WhatIfFlags(),  # noqa: B008
+    json: Flag = False,
+    plot: File = None,
+) -> None:
+    """Say what another policy, or every cut-off of a score, would have done.
+
+    Args:
+        log: a CSV or Parquet file; several as 'logs/*.parquet'.
+        columns: which column holds what.
+        reading: how the log is read.
+        question: what is asked of the log.
+        asked: which policies are asked about.
+        json: print every figure as JSON.
+        plot: draw the answer into this file (.png, .svg or .pdf).
+    """
+    from sellf.cli import whatif as command
+
+    command.whatif(log, columns, reading, question, asked, json, plot)
+
+
+def improve(
+    log: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
+    columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
+    reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
+    question: Annotated[QuestionFlags, tyro.conf.OmitArgPrefixes] = QuestionFlags(),  # noqa: B008
+    asked: Annotated[ImproveFlags, tyro.conf.OmitArgPrefixes] = ImproveFlags(),  # noqa: B008
+    json: Flag = False,
+) -> None:
+    """Find a policy that is provably within a tolerance and earns what the current one does.
+
+    Args:
+        log: a CSV or Parquet file; several as 'logs/*.parquet'.
+        columns: which column holds what; --feature names what the policy decides from.
+        reading: how the log is read.
+        question: what is asked of the log.
+        asked: what is asked of a better policy.
+        json: print every figure as JSON.
+    """
+    from sellf.cli import whatif as command
+
+    command.improve(log, columns, reading, question, asked, json)
 
 
 def worlds(
@@ -72,6 +123,19 @@ def worlds(
     print_worlds(world)
 
 
+def algorithms(
+    algorithm: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="ALGORITHM")] = None,
+) -> None:
+    """List the algorithms: what each does, what it may see, and who provides it.
+
+    Args:
+        algorithm: show this one only, with all its settings.
+    """
+    from sellf.cli.algorithms import print_algorithms
+
+    print_algorithms(algorithm)
+
+
 def train(
     world: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")] = None,
     algorithm: Annotated[
@@ -82,6 +146,7 @@ def train(
     seed: Count = 0,
     out: Folder = None,
     resume: Folder = None,
+    continue_from: Folder = None,
     quiet: Flag = False,
     log: Annotated[
         tyro.conf.UseAppendAction[tuple[str, ...]],
@@ -95,16 +160,18 @@ def train(
     """Train an agent.
 
     Args:
-        world: lending, recidivism, school or school-continuous.
+        world: lending, lending-amounts, recidivism, school, school-continuous, or another of
+            `sellf worlds`; a function of your own as package.module:name.
         algorithm: sellf-direct or sellf-plan (give --omega), sellf (the paper's), sellf-semi,
-            sellf-relu, ppo, pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian or
-            cup; with --help after it, its own settings are shown.
+            sellf-relu, ppo, pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian,
+            cup, or another of `sellf algorithms`; with --help after it, its own settings are shown.
         notion: opportunity, accuracy, qualification, predictive-parity, false-positive-rate
             or equalized-odds.
         steps: how many decisions to learn from.
         seed: the same seed gives the same agent.
         out: a folder for configuration, metrics, checkpoints and the agent (default: runs/...).
         resume: go on with the run in this folder; needs nothing else.
+        continue_from: start from the agent in this folder, in a world that may have changed.
         quiet: show no progress.
         log: tensorboard, wandb or mlflow, to log there too; again for more.
         set: settings of the world, e.g. --set population=1000 groups=all; the algorithm's too.
@@ -116,7 +183,10 @@ def train(
     if resume is not None:
         command.resume(resume, not quiet, log)
     else:
-        command.train(world, algorithm, notion, steps, seed, out, list(set), given, not quiet, log)
+        command.train(
+            world, algorithm, notion, steps, seed, out, list(set), given, not quiet, log,
+            continue_from,
+        )  # fmt: skip
 
 
 def evaluate(
@@ -183,15 +253,17 @@ def study(
 
     Args:
         action: list, run, status, frontier (what no policy can beat, kept for tables and
-            figures), table, figures, or merge.
-        name: a study that `sellf study list` shows, a TOML file, or (merge) another store.
+            figures), table, figures, export, or merge.
+        name: a study that `sellf study list` shows, a TOML file, or (merge) another store or
+            a file that `export` wrote.
         engine: local or ray.
         address: of a Ray cluster, or auto; without, one is started for the purpose.
         workers: how many runs at a time (default: one per core; 0: in this process).
         store: the folder of runs (default: $SELLF_STORE, else sellf-store).
         quick: everything smaller, for a first look in minutes.
         check: (status) read every run and compare its checksums.
-        out: (table, figures) the folder to write into (default: results/NAME).
+        out: (table, figures) the folder to write into (default: results/NAME); (export) the file
+            (default: NAME.tar.xz).
     """
     options = dict(locals())
     from sellf.cli.study import act
@@ -250,12 +322,15 @@ def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "algorithms": algorithms,
     "audit": audit,
     "completion": completion,
     "demo": demo,
     "doctor": doctor,
     "evaluate": evaluate,
     "frontier": frontier,
+    "whatif": whatif,
+    "improve": improve,
     "report": report,
     "study": study,
     "train": train,
@@ -264,6 +339,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 SLOW = {
+    "algorithms": "sellf.cli.algorithms",
     "evaluate": "sellf.cli.train",
     "frontier": "sellf.cli.frontier",
     "train": "sellf.cli.train",

@@ -1,11 +1,12 @@
 """Which columns of a log mean what, and how to read their values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from sellf.errors import InputError
+from sellf.logs.binary import AS_NUMBERS, Meant
 from sellf.logs.names import short
 
 
@@ -24,13 +25,19 @@ class Columns:
     """Who applied; None: every row is a person of its own."""
     decided_on: str | None = None
     """When the decision was made; None: every decision had time to show its outcome."""
-    accepted_value: Any = None
-    """The decision that means accepted; None: 1 or True does."""
-    positive_value: Any = None
-    """The outcome that is good; None: 1 or True is."""
+    decided: Meant = AS_NUMBERS
+    """The decisions that mean accepted and rejected."""
+    turned_out: Meant = AS_NUMBERS
+    """The outcomes that are good and bad."""
+    score_range: tuple[float, float] = (0.0, 1.0)
+    """The scale of the score: its worst and its best value."""
     score_is_risk: bool = False
     """Whether the score is the chance of a bad outcome."""
     trust_rejected_outcomes: bool = False
+    hide_rejected_outcomes: bool = False
+    """Whether what the log holds as the outcome of the rejected is left out."""
+    others: tuple[tuple[str, str], ...] = ()
+    """Columns that are kept as they are, each with the option that named it."""
 
     def named(self) -> dict[str, str]:
         """Return the name of every column that is used, with the option that named it."""
@@ -45,6 +52,7 @@ class Columns:
         }
         used = {name: option for option, name in single.items() if name is not None}
         used |= dict.fromkeys(self.features, "feature")
+        used = dict(self.others) | used
         return used | dict.fromkeys(self.group, "group")
 
 
@@ -70,11 +78,22 @@ def name_of(value: Any, option: str) -> str:
 
 def check_names(columns: Columns, present: Sequence[Any]) -> None:
     """Refuse names that the log does not have, has twice, or that mean two things at once."""
+    check_present(columns.named(), present)
+    check_roles(columns, {})
+
+
+def check_present(needed: Mapping[str, str], present: Sequence[Any]) -> None:
+    """Refuse names that the log does not have, or has twice.
+
+    Args:
+        needed: the names, with the option that named each.
+        present: the columns of the log.
+    """
     if not present:
         raise InputError("the log has no columns: give a log with a header and rows.")
     seen: set[Any] = set()
     repeated = [name for name in present if name in seen or seen.add(name)]
-    for name, option in columns.named().items():
+    for name, option in needed.items():
         if name in repeated:
             raise InputError(
                 f"the log has {list(present).count(name)} columns named {name!r}: rename all but "
@@ -82,6 +101,15 @@ def check_names(columns: Columns, present: Sequence[Any]) -> None:
             )
         if name not in seen:
             raise InputError(_absent(name, option, [str(item) for item in present]))
+
+
+def check_roles(columns: Columns, parts: Mapping[str, str]) -> None:
+    """Refuse columns that mean two things at once.
+
+    Args:
+        columns: what the columns mean.
+        parts: columns that decisions and outcomes are made of, with what each is.
+    """
     kinds = [columns.decision, columns.outcome, columns.propensity, columns.time, columns.person]
     kinds += columns.group
     given = [name for name in kinds if name is not None]
@@ -96,10 +124,10 @@ def check_names(columns: Columns, present: Sequence[Any]) -> None:
             f"score is {columns.score!r}, the decision or the outcome itself: name a column of "
             "predictions that were made before the outcome was known, or leave score out."
         )
-    leaks = {columns.decision: "the decision", columns.outcome: "the outcome"}
+    leaks = {columns.decision: "decision", columns.outcome: "outcome", **parts}
     for name in columns.features:
         if name in leaks:
-            raise InputError(f"feature {name!r} is {leaks[name]} itself: leave it out.")
+            raise InputError(f"feature {name!r} is the {leaks[name]} itself: leave it out.")
 
 
 def _absent(name: str, option: str, present: list[str]) -> str:

@@ -1,11 +1,13 @@
 """Asking an engine (DuckDB, Spark, lazy Polars) for values, and reading them as memory does."""
 
+import re
 from typing import Any
 
 import narwhals as nw
 
 from sellf.errors import InputError
-from sellf.logs.names import missing, which_are_yes
+from sellf.logs.binary import AS_NUMBERS, Meant, which_are_yes
+from sellf.logs.names import missing
 
 MOST_VALUES = 1000
 """How many different values of a column that should have two are looked at."""
@@ -29,9 +31,15 @@ def plain(error: Exception) -> str:
         kept.append(line)
     text = " ".join(kept or lines[:1]) or type(error).__name__
     text = text.removeprefix("Invalid Input Error: ").removeprefix("Conversion Error: ")
+    found = CSV.fullmatch(text)
+    if found is not None:
+        text = f"line {found['line']}: {found['reason']}"
     return text if len(text) < 500 else text[:500] + " ..."
 
 
+REASONS = "Error when|Expected Number|Value with|Maximum line|Invalid unicode"
+CSV = re.compile(rf"CSV Error on Line: (?P<line>\d+) .*?(?P<reason>(?:{REASONS}).*)", re.DOTALL)
+"""How DuckDB tells of a line of a CSV file, which it shows in between, however long it is."""
 OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jvm stacktrace")
 """How lines begin from which on an engine speaks about itself."""
 
@@ -39,7 +47,11 @@ OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jv
 def different(frame: Any, most: int) -> list[tuple[Any, ...]]:
     """Return the different rows of a frame, up to a number of them."""
     found = collect(frame.unique().head(most))
-    return list(zip(*(found[name].to_list() for name in found.columns), strict=True))
+    try:
+        columns = [found[name].to_list() for name in found.columns]
+    except ValueError as error:  # times with nanoseconds, where pandas is not installed
+        raise InputError(f"the log cannot be read: {plain(error)}") from None
+    return list(zip(*columns, strict=True))
 
 
 def is_one_of(column: Any, values: list[Any]) -> Any:
@@ -72,7 +84,7 @@ def is_nan(value: Any) -> Any:
     return ~value.is_finite() & (value.abs() != float("inf"))
 
 
-class Reading:
+class TwoValues:
     """Expressions for what a column of two values means."""
 
     yes: Any
@@ -80,7 +92,7 @@ class Reading:
     odd: Any
     """It is neither of the two values; to be counted, since nothing was looked up beforehand."""
 
-    def __init__(self, frame: Any, name: str, column: str, option: str, yes: Any) -> None:
+    def __init__(self, frame: Any, name: str, column: str, option: str, meant: Meant) -> None:
         """Look up the different values of a column, unless they ought to be 0 and 1.
 
         Args:
@@ -88,7 +100,7 @@ class Reading:
             name: of the column in the log.
             column: its name where the expressions are used.
             option: what the column is for.
-            yes: the value that means yes; None: 1 does.
+            meant: the values that mean yes and no.
         """
         kind = frame.collect_schema()[name]
         here, there = words(nw.col(column), kind), words(nw.col(name), kind)
@@ -97,13 +109,13 @@ class Reading:
             self.missing = self.missing | is_nan(here)
         if kind.is_numeric() or kind == nw.Boolean:
             here, there = here.cast(nw.Float64), there.cast(nw.Float64)
-            if yes is None:
+            if meant == AS_NUMBERS:
                 self.yes = here == 1
                 self.odd = ~self.missing & (here != 0) & (here != 1)
                 return
         found = [value for (value,) in different(frame.select(_v=there), MOST_VALUES)]
         known = [value for value in found if not missing(value)]
-        chosen = which_are_yes(known, name, option, yes)
+        chosen = which_are_yes(known, name, option, meant)
         self.yes = is_one_of(here, [v for v, means in zip(known, chosen, strict=True) if means])
         blank = [value for value in found if isinstance(value, str) and missing(value)]
         self.missing = self.missing | is_one_of(here, blank)
@@ -113,22 +125,31 @@ def refuse_values(frame: Any, name: str, option: str) -> None:
     """Raise for a column of numbers that are not 0 and 1."""
     there = frame.select(_v=nw.col(name).cast(nw.Float64))
     known = [value for (value,) in different(there, MOST_VALUES) if not missing(value)]
-    which_are_yes(known, name, option, None)
+    which_are_yes(known, name, option, AS_NUMBERS)
 
 
 def with_number(
-    frame: Any, schema: Any, column: str | None, source: str, name: str, bad: str, option: str
+    frame: Any,
+    schema: Any,
+    column: str | None,
+    source: str,
+    name: str,
+    bad: str,
+    option: str,
+    scale: tuple[float, float] = (0.0, 1.0),
 ) -> Any:
     """Add a column of chances, 1 where there is none, and one that counts those that are none."""
     if column is None:
         return frame.with_columns(**{name: nw.lit(1.0), bad: nw.lit(0)})
     if not schema[column].is_numeric():
         raise InputError(
-            f"{option} {column!r} holds {schema[column]} values: every row needs a number between "
-            "0 and 1."
+            f"{option} {column!r} holds {schema[column]} values: every row needs a number; if some "
+            "words in it stand for none, type --missing-value with each."
         )
+    low, high = scale
     value = nw.col(source).cast(nw.Float64)
-    fine = (value >= 0) & (value <= 1) & ~value.is_null() & value.is_finite()
+    fine = (value >= low) & (value <= high) & ~value.is_null() & value.is_finite()
+    value = value if scale == (0.0, 1.0) else (value - low) / (high - low)
     return frame.with_columns(
         **{
             name: nw.when(fine).then(value).otherwise(nw.lit(1.0)),

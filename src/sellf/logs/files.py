@@ -1,4 +1,4 @@
-"""Logs in files: CSV and Parquet, through DuckDB, which reads them piece by piece."""
+"""Logs in files; CSV and Parquet through DuckDB, which reads them piece by piece."""
 
 import contextlib
 import csv
@@ -12,10 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from sellf.errors import InputError
+from sellf.logs import csv_faults
+from sellf.logs.config import Reading
+from sellf.logs.databases import is_server, open_duckdb, open_sqlite
+from sellf.logs.encodings import as_utf8, not_utf8
 from sellf.logs.engine import plain
+from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import short
+from sellf.logs.workbook import read_sheet
 
-READERS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+READERS = {
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), "csv"),
+    **dict.fromkeys((".xlsx", ".xlsm"), "xlsx"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite"),
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+}
 KINDS = ["BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"]
 """What values in a CSV are read as. Not truth values: yes, no, t and f are the words they are."""
 PIECE = 2**22
@@ -28,7 +40,7 @@ def are_files(log: Any) -> bool:
     """Return whether a log was given as a path, a pattern, or a list of paths."""
     if isinstance(log, list | tuple):
         return bool(log) and all(isinstance(path, str | Path) for path in log)
-    return isinstance(log, str | Path)
+    return isinstance(log, str | Path) and not is_server(log)
 
 
 def named_files(log: Any) -> list[Path]:
@@ -62,7 +74,8 @@ def _kind(path: Path) -> str:
     kind = READERS.get(suffixes[-1] if suffixes else "")
     if kind is None:
         raise InputError(
-            f"{path.name} is not a kind of file that can be read: give a .parquet or .csv file."
+            f"{path.name} is not a kind of file that can be read: give a .csv, .csv.gz, .parquet, "
+            ".xlsx, .sqlite or .duckdb file."
         )
     return kind
 
@@ -73,53 +86,105 @@ def listed(paths: list[Path]) -> str:
     return names + (", ..." if len(paths) > MOST_NAMED else "")
 
 
-def open_files(paths: list[Path]) -> tuple[Any, list[str]]:
-    """Return a DuckDB relation over files, and the column names as they have them."""
+ONLY_FOR = {
+    "sheet": ("xlsx",),
+    "table": ("sqlite", "duckdb"),
+    "query": ("sqlite", "duckdb"),
+    **dict.fromkeys(("encoding", "separator", "quote", "decimal"), ("csv",)),
+}
+"""Options that only some kinds of files have."""
+
+
+def open_files(
+    paths: list[Path], reading: Reading, limits: Limits = DEFAULT
+) -> tuple[Any, list[str]]:
+    """Return a relation of DuckDB or a table of Arrow over files, and their columns' own names.
+
+    Args:
+        paths: of the files.
+        reading: how they are read.
+        limits: up to how many rows of some kinds are brought into memory.
+    """
+    kinds = sorted({_kind(path) for path in paths})
+    if len(kinds) > 1:
+        raise InputError(f"{listed(paths)} are of several kinds: give CSV or Parquet files only.")
+    for option, allowed in ONLY_FOR.items():
+        if getattr(reading, option) is not None and kinds[0] not in allowed:
+            raise InputError(f"{paths[0].name} has no {option}: leave --{option} out.")
+    if kinds[0] in ("parquet", "csv"):
+        return _open_flat(paths, reading)
+    if len(paths) > 1:
+        raise InputError(f"{listed(paths)}: give one file of this kind, or CSV or Parquet files.")
+    if paths[0].stat().st_size == 0:
+        raise InputError(f"{paths[0].name} is empty: give a log with a header and rows.")
+    if kinds[0] == "xlsx":
+        found = read_sheet(paths[0], reading.sheet)
+    elif kinds[0] == "sqlite":
+        found = open_sqlite(paths[0], reading.table, reading.query, limits)
+    else:
+        found = open_duckdb(paths[0], reading.table, reading.query)
+    return found, list(getattr(found, "column_names", None) or found.columns)
+
+
+def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
+    """Return a DuckDB relation over CSV or Parquet files, and their columns' own names."""
     if importlib.util.find_spec("duckdb") is None:
         raise InputError("reading files needs DuckDB: type `pip install 'sellf[audit]'`.")
     import duckdb
 
-    kinds = {_kind(path) for path in paths}
-    if len(kinds) > 1:
-        raise InputError(f"{listed(paths)} are of several kinds: give CSV or Parquet files only.")
     for path in paths:
         if path.stat().st_size == 0:
             raise InputError(f"{path.name} is empty: give a log with a header and rows.")
+    texts: list[Path] = []
     try:
         connection = _connect()
-        names = [_literal(connection, path) for path in paths]
-        if kinds == {"parquet"}:
+        if _kind(paths[0]) == "parquet":
+            names = [_literal(connection, path) for path in paths]
             relation = connection.read_parquet(names, hive_partitioning=False)
             columns = _parquet_names(connection, names[0])
             return relation, columns if len(columns) == len(relation.columns) else relation.columns
         for path in paths:
             _check_packed(path)
-        header = _common_header(paths)
-        # Types are guessed from the first rows of all; a later value that does not fit is an error
-        # that names its line. Several files may have their columns in different orders.
-        relation = connection.read_csv(
-            names,  # pyright: ignore[reportArgumentType]  # it takes lists
-            header=True,
-            sample_size=200_000,
-            auto_type_candidates=KINDS,
-            # Not to be guessed: where ' is taken for a quote, the rows between two are swallowed.
-            quotechar='"',
-            escapechar='"',
-            hive_partitioning=False,
-            union_by_name=len(paths) > 1,
-        )
+        texts = [as_utf8(path, reading.encoding) for path in paths]
+        header = _common_header(paths, texts, reading)
+        relation = _read_csv(connection, texts, reading)
+        if len(header) > 1 == len(relation.columns):
+            # Where lines differ in their number of values, DuckDB takes each for one.
+            odd = "its lines differ in their number of values."
+            raise InputError(_what_is_odd(paths, texts, reading, odd))
         # DuckDB makes repeated names different; whoever asks for one should be told.
         columns = header if len(header) == len(relation.columns) else list(relation.columns)
     except duckdb.Error as error:
-        raise InputError(f"{listed(paths)} cannot be read: {plain(error)}") from None
+        raise InputError(_what_is_odd(paths, texts, reading, plain(error))) from None
     except (OSError, EOFError, zlib.error) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{listed(paths)} cannot be read: {said}.") from None
     except UnicodeDecodeError:
-        raise InputError(
-            f"{listed(paths)} is not text in UTF-8: save it as UTF-8, or as Parquet."
-        ) from None
+        raise InputError(not_utf8(paths[0])) from None
     return relation, columns
+
+
+def _read_csv(connection: Any, texts: list[Path], reading: Reading) -> Any:
+    asked: dict[str, Any] = {
+        "delimiter": reading.separator,
+        "decimal": reading.decimal,
+        # As words, so that a column of numbers in which NA stands for none is one of numbers.
+        "na_values": ["", *reading.missing_value] if reading.missing_value else None,
+    }
+    # Types are guessed from the first rows of all; a later value that does not fit is an error
+    # that names its line. Several files may have their columns in different orders.
+    return connection.read_csv(
+        [_literal(connection, path) for path in texts],
+        header=True,
+        sample_size=200_000,
+        auto_type_candidates=KINDS,
+        # Not to be guessed: where ' is taken for a quote, the rows between two are swallowed.
+        quotechar=reading.quote or '"',
+        escapechar=reading.quote or '"',
+        hive_partitioning=False,
+        union_by_name=len(texts) > 1,
+        **{name: value for name, value in asked.items() if value is not None},
+    )
 
 
 def with_own_names(relation: Any, names: list[str], wanted: Iterable[str]) -> Any:
@@ -222,10 +287,10 @@ def _literal(connection: Any, path: Path) -> str:
     return pattern
 
 
-def _common_header(paths: list[Path]) -> list[str]:
-    first = _header(paths[0])
-    for path in paths[1:]:
-        other = _header(path)
+def _common_header(paths: list[Path], texts: list[Path], reading: Reading) -> list[str]:
+    first = _header(texts[0], reading)
+    for path, text in zip(paths[1:], texts[1:], strict=True):
+        other = _header(text, reading)
         if sorted(other) != sorted(first):
             lacks = [name for name in first if name not in other]
             more = [name for name in other if name not in first]
@@ -239,12 +304,23 @@ def _common_header(paths: list[Path]) -> list[str]:
     return first
 
 
-def _header(path: Path) -> list[str]:
-    compressed = path.suffix.lower() == ".gz"
-    with (gzip.open if compressed else open)(path, "rt", newline="", encoding="utf-8-sig") as file:
-        line = file.readline()
-    try:
-        dialect = csv.Sniffer().sniff(line, delimiters=",;\t|")
-    except csv.Error:
+def _header(path: Path, reading: Reading) -> list[str]:
+    line = csv_faults.first_line(path)
+    mark = reading.separator or csv_faults.separator(line)
+    if mark is None:
         return [line.strip()]
-    return next(csv.reader([line], delimiter=dialect.delimiter))
+    return next(csv.reader([line], delimiter=mark, quotechar=reading.quote or '"'))
+
+
+def _what_is_odd(paths: list[Path], texts: list[Path], reading: Reading, said: str) -> str:
+    """Return a sentence for files that cannot be read; what the engine says, if no better."""
+    for path, text in zip(paths, texts, strict=False):
+        try:
+            found = csv_faults.fault(text, reading.separator, reading.quote or '"')
+        except UnicodeDecodeError:
+            return not_utf8(path)
+        except (OSError, EOFError, zlib.error):
+            continue
+        if found is not None:
+            return f"{path.name} cannot be read: {found}"
+    return f"{listed(paths)} cannot be read: {said}"

@@ -18,34 +18,27 @@ from sellf.logs.arrays import fetch
 from sellf.logs.columns import Columns
 from sellf.logs.dates import EVERY, period_of
 from sellf.logs.engine import (
-    Reading,
+    TwoValues,
     collect,
     count,
     different,
-    refuse_values,
     where,
     with_number,
     words,
 )
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import USUAL_DATES, missing_names, no_names, read_as
-from sellf.logs.person import BINS, Person
-from sellf.logs.rows import (
+from sellf.logs.person import BINS, LeftOut, Person
+from sellf.logs.refusals import BAD, refuse
+from sellf.logs.rows import check_rows
+from sellf.logs.sums import STRATA, Sums, terms
+from sellf.logs.values import (
     MOST_GROUPS,
-    accepted_only,
-    check_rows,
     many_groups,
-    missing_message,
     nothing_mature,
     one_group,
-    rejected_message,
-    untrusted_message,
 )
-from sellf.logs.sums import STRATA, Sums, terms
 
-BAD = ("no_decision", "hidden_outcome", "hidden_unknown", "no_chance", "impossible", "certain",
-       "no_score", "odd_decision", "odd_outcome")  # fmt: skip
-"""Columns that count rows that cannot be used."""
 MOST_FETCHED = 100
 """Rows of so many groups are fetched at most."""
 SPELLINGS = 10
@@ -63,6 +56,8 @@ class LazyLog:
     """What the log's columns make one doubt."""
     cutoff: date | None = None
     """The last day of decisions that had time to show their outcome; None: all had."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What of the log was not read."""
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums]:
         """Return the groups and their sums."""
@@ -208,7 +203,7 @@ class LazyLog:
         columns = {name: table[name].to_list() for name in table.columns}
         raw = list(zip(*(columns[self._own(name)] for name in self.columns.group), strict=True))
         labels = self._names(raw)
-        self._refuse(columns, labels)
+        refuse(self.frame, self.columns, self._prepared, columns, labels)
         return self._assemble(columns, labels)
 
     def _scaled(self, overlap: float) -> dict[str, Any]:
@@ -251,7 +246,7 @@ class LazyLog:
         frame = self.frame.select(
             *(words(nw.col(name), schema[name]).alias(own(name)) for name in c.named())
         )
-        decision = Reading(self.frame, c.decision, own(c.decision), "decision", c.accepted_value)
+        decision = TwoValues(self.frame, c.decision, own(c.decision), "decision", c.decided)
         accepted = nw.when(decision.yes).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
         frame = frame.with_columns(
             accepted=accepted,
@@ -268,7 +263,8 @@ class LazyLog:
             certain=count(fine & (nw.col("p") >= 1) & ~accepted) if known else nw.lit(0),
         )
         predicted = "" if c.score is None else own(c.score)
-        frame = with_number(frame, schema, c.score, predicted, "f", "no_score", "score")
+        scale = c.score_range
+        frame = with_number(frame, schema, c.score, predicted, "f", "no_score", "score", scale)
         if c.score is not None and c.score_is_risk:
             frame = frame.with_columns(f=1 - nw.col("f"))
         return frame
@@ -279,8 +275,14 @@ class LazyLog:
             kinds = ("hidden_outcome", "hidden_unknown", "odd_outcome")
             numbers = dict.fromkeys(("positive", "hidden", "pending"), nw.lit(0.0))
             return frame.with_columns(**numbers, **dict.fromkeys(kinds, nw.lit(0)))
-        read = Reading(self.frame, c.outcome, self._own(c.outcome), "outcome", c.positive_value)
-        gone, accepted = read.missing, nw.col("accepted") == 1
+        accepted = nw.col("accepted") == 1
+        there = self.frame
+        if c.hide_rejected_outcomes:
+            there = there.filter(
+                TwoValues(there, c.decision, c.decision, "decision", c.decided).yes
+            )
+        read = TwoValues(there, c.outcome, self._own(c.outcome), "outcome", c.turned_out)
+        gone = read.missing | ~accepted if c.hide_rejected_outcomes else read.missing
         one, zero = nw.lit(1.0), nw.lit(0.0)
         label = nw.when(gone).then(zero).otherwise(nw.when(read.yes).then(one).otherwise(zero))
         trusted = (1 - nw.col("accepted")) * label if c.trust_rejected_outcomes else zero
@@ -288,7 +290,7 @@ class LazyLog:
             positive=nw.col("accepted") * label,
             hidden=trusted,
             pending=nw.when(gone & accepted).then(one).otherwise(zero),
-            odd_outcome=count(read.odd),
+            odd_outcome=count(read.odd & accepted if c.hide_rejected_outcomes else read.odd),
             hidden_outcome=count(~gone & ~accepted),
             hidden_unknown=count(gone & ~accepted),
         )
@@ -297,62 +299,6 @@ class LazyLog:
         """Return the columns that count rows that cannot be used, as this log is read."""
         trusted = self.columns.trust_rejected_outcomes
         return [name for name in BAD if name != ("hidden_outcome" if trusted else "hidden_unknown")]
-
-    def _refuse(self, columns: dict[str, list[Any]], labels: list[Any]) -> None:
-        """Raise for rows that cannot be used, in the order in which memory looks for them."""
-        c = self.columns
-        bad: dict[str, int] = dict.fromkeys(BAD, 0)
-        if sum(columns["problems"]):
-            # Which they are is asked for only if there are any: that spares the usual log a column.
-            found = collect(self._prepared().select(*(nw.col(name).sum() for name in BAD)))
-            bad = {name: int(found[name].to_list()[0]) for name in BAD}
-        accepted, pending = int(sum(columns["accepted"])), int(sum(columns["pending"]))
-        if bad["no_decision"]:
-            raise InputError(missing_names("decision", c.decision, bad["no_decision"]))
-        if bad["odd_decision"]:
-            refuse_values(self.frame, c.decision, "decision")
-        if accepted == sum(columns["people"]):
-            raise InputError(accepted_only(c, accepted))
-        if pending and pending == accepted:
-            raise InputError(missing_message(str(c.outcome), pending))
-        if bad["hidden_outcome"] and not c.trust_rejected_outcomes:
-            raise InputError(rejected_message(str(c.outcome), bad["hidden_outcome"], None))
-        if bad["hidden_unknown"] and c.trust_rejected_outcomes:
-            raise InputError(untrusted_message(str(c.outcome), bad["hidden_unknown"]))
-        if bad["odd_outcome"]:
-            refuse_values(self.frame, str(c.outcome), "outcome")
-        self._refuse_chances(bad)
-        gone = sum(n for n, name in zip(columns["people"], labels, strict=True) if name is None)
-        if gone:
-            raise InputError(missing_names("group", " or ".join(c.group), gone))
-
-    def _refuse_chances(self, bad: dict[str, int]) -> None:
-        c = self.columns
-        if bad["no_chance"]:
-            raise InputError(self._no_chance("propensity", str(c.propensity), bad["no_chance"]))
-        if bad["impossible"]:
-            raise InputError(
-                f"propensity {c.propensity!r} is 0 for {bad['impossible']:,} accepted rows: "
-                "somebody who was accepted had a chance above 0."
-            )
-        if bad["certain"]:
-            raise InputError(
-                f"propensity {c.propensity!r} is 1 for {bad['certain']:,} rejected rows: somebody "
-                "who was rejected had a chance of acceptance below 1."
-            )
-        if bad["no_score"]:
-            raise InputError(self._no_chance("score", str(c.score), bad["no_score"]))
-
-    def _no_chance(self, what: str, column: str, rows: int) -> str:
-        value = nw.col(column)
-        inside = (value >= 0) & (value <= 1) & value.is_finite()
-        wrong = self.frame.filter(value.is_null() | ~inside)
-        found = collect(wrong.select(column).head(1))
-        example = f" (for example {found[column].to_list()[0]})" if len(found) else ""
-        return (
-            f"{what} {column!r} is missing or outside [0, 1] in {rows:,} rows{example}: every row "
-            "needs a chance between 0 and 1."
-        )
 
     def _assemble(
         self, columns: dict[str, list[Any]], labels: list[Any]

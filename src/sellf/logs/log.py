@@ -3,8 +3,9 @@
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sellf.logs.columns import Columns
 from sellf.logs.limits import Limits
-from sellf.logs.person import Person
+from sellf.logs.person import LeftOut, Person
 from sellf.logs.sums import Sums
 
 if TYPE_CHECKING:
@@ -17,6 +18,16 @@ class Log(Protocol):
     @property
     def count(self) -> int:
         """How many rows it has."""
+        ...
+
+    @property
+    def columns(self) -> Columns:
+        """What its columns mean."""
+        ...
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """What of the log was not read."""
         ...
 
     @property

@@ -19,11 +19,13 @@ from sellf.fairness.checks import sorted_names
 Values = NDArray[Any]
 WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
 """Words for whole numbers as some programs write them: 1.0 for 1."""
-NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
 USUAL_DATES = "give dates of the years 1 to 9999, for example 2026-03-31."
 MOST_LETTERS = 200
 """Letters of a value that a sentence repeats."""
-TRUTHS = {"true": 1, "false": 0}
+TOO_FINE = (
+    "a name is a time with fractions of a microsecond, which would be lost: write such names as "
+    "words, or round them."
+)
 EXACT = 2**53
 """Floats hold whole numbers up to here; beyond, different ones become the same."""
 
@@ -61,7 +63,10 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
     """Return the different values of a column as they are, and each row's place among them."""
     kind = values.dtype.kind
     if kind == "M":
-        values = values.astype("datetime64[us]")  # finer ones turn into whole numbers in a list
+        coarse = values.astype("datetime64[us]")  # finer ones turn into whole numbers in a list
+        if ((coarse != values) & ~np.isnat(values)).any():
+            raise InputError(f"{option} {name!r}: {TOO_FINE}")
+        values = coarse
     if kind in "biufMmUS":
         found, codes = np.unique(values, return_inverse=True)
         return found.tolist(), codes.astype(np.intp)
@@ -118,6 +123,10 @@ def _name(value: Any) -> Any:
                 "such names as words, for example with a letter before them."
             )
         return int(value)
+    if isinstance(value, datetime) and hasattr(value, "to_pydatetime"):  # pandas' own times
+        if value.nanosecond:  # pyright: ignore[reportAttributeAccessIssue]
+            raise InputError(TOO_FINE)
+        value = value.to_pydatetime()  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, datetime) and value == datetime(value.year, value.month, value.day):
         return value.date()
     return value
@@ -160,66 +169,6 @@ def missing_names(option: str, name: str, count: int, row: int | None = None) ->
         "decision": "every application has a decision; leave those rows out.",
     }.get(option, "leave those rows out.")
     return f"{option} {name!r} is missing in {count:,} rows{first}: {advice}"
-
-
-def meaning(item: Any) -> Any:
-    """Return what a value means as one of two: 1, 1.0, True, "1", " 1" and "true" are the same."""
-    if isinstance(item, np.generic):
-        item = item.item()
-    if isinstance(item, bool):
-        return int(item)
-    if isinstance(item, Decimal):
-        return float(item)
-    if not isinstance(item, str):
-        return item
-    word = item.strip()
-    return float(word) if NUMBER.fullmatch(word) else TRUTHS.get(word.lower(), word)
-
-
-def which_are_yes(raw: Sequence[Any], name: str, option: str, yes: Any) -> list[bool]:
-    """Return which of a column's different values mean yes; none of them is missing."""
-    means = [meaning(value) for value in raw]
-    try:
-        kinds = dict(zip(reversed(means), reversed(raw), strict=True))
-    except TypeError:  # lists, and what has parts
-        raise InputError(
-            f"{option} {name!r} holds values that are neither words nor numbers: give two, 1 and 0."
-        ) from None
-    wanted = _two_values(kinds, name, option, yes)
-    return [item == wanted for item in means]
-
-
-def _two_values(kinds: dict[Any, Any], name: str, option: str, yes: Any) -> Any:
-    """Return which meaning is yes, if there are two at most and it is clear which."""
-    flag = "--accepted-value" if option == "decision" else "--positive-value"
-    word = "accepted" if option == "decision" else "a good outcome"
-    values = sorted_names(kinds.values())
-    shown = ", ".join(short(kind) for kind in values[:6]) + (", ..." if len(values) > 6 else "")
-    if len(kinds) > 2:
-        raise InputError(
-            f"{option} {name!r} has {len(kinds):,} values ({shown}): it must have two. Leave out "
-            f"the rows that are neither, and say which value means {word} with {flag}."
-        )
-    if yes is not None:
-        wanted = meaning(yes)
-        for kind in kinds:
-            if _equal(kind, wanted) or (isinstance(yes, str) and str(kind) == yes.strip()):
-                return kind
-        raise InputError(
-            f"{option} {name!r} is never {yes!r}, it is {shown}: type {flag} with one of these."
-        )
-    if all(_equal(kind, 0) or _equal(kind, 1) for kind in kinds):
-        return 1
-    raise InputError(
-        f"{option} {name!r} has the values {shown}: say which of them means {word} with {flag}."
-    )
-
-
-def _equal(kind: Any, wanted: Any) -> bool:
-    try:
-        return bool(kind == wanted)
-    except (TypeError, ValueError):
-        return False
 
 
 def say(name: Any) -> str:

@@ -10,6 +10,13 @@ BINS = 10
 """Strata of the propensity, and of the prediction: people the decision maker held to be alike."""
 
 
+class LeftOut(NamedTuple):
+    """Rows of a log that are not used, and why."""
+
+    why: str
+    rows: int
+
+
 class Person(NamedTuple):
     """What a log says of each person of one group, one entry a row."""
 
@@ -27,6 +34,8 @@ class Person(NamedTuple):
     """1 for accepted people whose outcome is not known; None where there are none."""
     unit: NDArray[np.intp] | None = None
     """Whose row it is, as a number; None where every row is another person's."""
+    weight: Floats | None = None
+    """How much each row counts, 1 on average; None: all count alike."""
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""

@@ -3,61 +3,86 @@
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from sellf.errors import InputError
 from sellf.logs.arrays import array, arrays, fetch
 from sellf.logs.cautions import may_name_people, repeated_people
 from sellf.logs.columns import Columns, check_names
+from sellf.logs.config import Reading
+from sellf.logs.databases import is_server, open_server
 from sellf.logs.engine import collect, is_nan, words
 from sellf.logs.files import are_files, named_files, open_files, with_own_names
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.log import Log
 from sellf.logs.names import Values, is_missing, numbered
+from sellf.logs.person import LeftOut
+from sellf.logs.prepare import changes, check_sources, prepare, sources
 from sellf.logs.rows import Rows, check_rows
+from sellf.logs.workbook import table_of
+
+AS_IT_IS = Reading()
 
 
-def open_log(log: Any, columns: Columns, limits: Limits = DEFAULT) -> Log:
+def open_log(
+    log: Any, columns: Columns, limits: Limits = DEFAULT, reading: Reading = AS_IT_IS
+) -> Log:
     """Return a log's rows if it is small or in memory already, else a frame to push sums down to.
 
     Args:
-        log: a path, a list of paths, a mapping of columns, or a frame of a kind narwhals knows.
+        log: a path, a list of paths, the address of a database, a mapping of columns, or a frame of
+            a kind narwhals knows.
         columns: what the columns mean.
         limits: up to how many rows a frame that lives elsewhere is brought here.
+        reading: how it is read, and which rows.
     """
-    if are_files(log):
-        return _files(named_files(log), columns, limits)
-    if isinstance(log, Mapping):
-        check_names(columns, list(log))
-        rows = check_rows(columns, _table(columns, log))
-        return _cautioned(rows, columns, list(log), lambda name: _distinct(name, log[name]))
     import narwhals as nw
 
+    if is_server(log):
+        log = open_server(log, reading.table, reading.query)
+    elif are_files(log):
+        log, names = open_files(named_files(log), reading, limits)
+        check_sources(columns, reading, names)
+        if not hasattr(log, "column_names"):
+            log = with_own_names(log, names, sources(columns, reading, names))
+    elif isinstance(log, Mapping):
+        if not changes(columns, reading, list(log)):
+            check_names(columns, list(log))
+            rows = check_rows(columns, _table(columns, log))
+            return _cautioned(rows, columns, list(log), lambda name: _distinct(name, log[name]))
+        check_sources(columns, reading, list(log))
+        log = table_of(list(map(str, log)), [array(name, log[name]).tolist() for name in log])
     if type(log).__module__.startswith(("pandas", "pyarrow")):
-        log = _each_name_once(log, columns)
+        log = _each_name_once(log, columns, reading)
     try:
         frame = nw.from_native(log)
     except TypeError:
         raise InputError(
-            f"the log is a {type(log).__name__}: give a path to a CSV or Parquet file, a data "
-            "frame (pandas, Polars, PyArrow, DuckDB, Spark), or a mapping of columns."
+            f"the log is a {type(log).__name__}: give a path to a CSV, Parquet, Excel or database "
+            "file, a data frame (pandas, Polars, PyArrow, DuckDB, Spark), or a mapping of columns."
         ) from None
-    if isinstance(frame, nw.LazyFrame):
-        return _lazy(frame, columns, limits)
-    check_names(columns, frame.columns)
+    present = frame.collect_schema().names()
+    check_sources(columns, reading, present)
+    left_out: list[LeftOut] = []
+    eager = not isinstance(frame, nw.LazyFrame)
+    if changes(columns, reading, present):
+        frame, columns, left_out = prepare(frame.lazy(), columns, reading)
+        frame = collect(frame) if eager else frame
+    if not eager:
+        return _lazy(frame, columns, limits, tuple(left_out))
     rows = check_rows(columns, arrays(frame, columns))
-    return _cautioned(rows, columns, frame.columns, lambda name: _distinct(name, frame[name]))
+    rows = replace(rows, left_out=tuple(left_out))
+    return _cautioned(rows, columns, present, lambda name: _distinct(name, frame[name]))
 
 
-def _each_name_once(log: Any, columns: Columns) -> Any:
+def _each_name_once(log: Any, columns: Columns, reading: Reading) -> Any:
     """Return a pandas or Arrow frame without repeated columns, which narwhals refuses.
 
     None that is used is among them.
     """
     names = list(getattr(log, "column_names", log.columns))
-    check_names(columns, names)
+    check_sources(columns, reading, names)
     first = {name: place for place, name in reversed(list(enumerate(names)))}
     if len(first) == len(names):
         return log
@@ -94,19 +119,9 @@ def _distinct(name: str, values: Any) -> tuple[int, int]:
     return len(numbered(known, name, "person")[0]), len(known)
 
 
-def _files(paths: list[Path], columns: Columns, limits: Limits) -> Log:
+def _lazy(frame: Any, columns: Columns, limits: Limits, left_out: tuple[LeftOut, ...]) -> Log:
     import narwhals as nw
 
-    relation, names = open_files(paths)
-    check_names(columns, names)
-    relation = with_own_names(relation, names, columns.named())
-    return _lazy(nw.from_native(relation), columns, limits)
-
-
-def _lazy(frame: Any, columns: Columns, limits: Limits) -> Log:
-    import narwhals as nw
-
-    check_names(columns, frame.collect_schema().names())
     if frame.implementation.is_spark_like():
         for name, option in columns.named().items():
             if "." in name or "`" in name:
@@ -118,7 +133,7 @@ def _lazy(frame: Any, columns: Columns, limits: Limits) -> Log:
     if count == 0:
         raise InputError("the log has no rows: there is nobody to audit.")
     if count <= limits.in_memory:
-        source = check_rows(columns, fetch(frame, columns))
+        source = replace(check_rows(columns, fetch(frame, columns)), left_out=left_out)
     elif columns.person is not None:
         raise InputError(
             f"the log has {count:,} rows, and putting the rows of each person together needs them "
@@ -126,7 +141,7 @@ def _lazy(frame: Any, columns: Columns, limits: Limits) -> Log:
             "rows of some people, or one row per person without --person."
         )
     else:
-        source = LazyLog(frame, columns, count)
+        source = LazyLog(frame, columns, count, left_out=left_out)
 
     def distinct(name: str) -> tuple[int, int]:
         there, kind = nw.col("_v"), frame.collect_schema()[name]

@@ -1,7 +1,7 @@
 """Rows in memory: values checked one column at a time, as NumPy arrays."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -12,19 +12,22 @@ from sellf.errors import InputError
 from sellf.logs.columns import Columns
 from sellf.logs.dates import dates, period_of
 from sellf.logs.limits import DEFAULT, Limits
-from sellf.logs.names import (
-    MOST_LETTERS,
-    Values,
-    grouping,
-    is_missing,
-    missing_names,
-    numbered,
-    which_are_yes,
-)
-from sellf.logs.person import Floats, Person
+from sellf.logs.names import Values, grouping
+from sellf.logs.person import LeftOut, Person
 from sellf.logs.sums import Sums, add_up
-
-MOST_GROUPS = 1000
+from sellf.logs.values import (
+    MOST_GROUPS,
+    accepted_only,
+    binary,
+    groups,
+    many_groups,
+    missing_message,
+    nothing_mature,
+    one_group,
+    outcomes,
+    propensity,
+    score,
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,10 @@ class Rows:
     """What the log's columns make one doubt."""
     estimated: bool = False
     """Whether its propensities were estimated from these rows."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What of the log was not read."""
+    others: dict[str, Values] = field(default_factory=dict)
+    """Columns that are kept as they are."""
 
     @property
     def count(self) -> int:
@@ -67,7 +74,7 @@ class Rows:
         """Return a SHA-256 of what was read, row by row, and what it was taken of."""
         total = hashlib.sha256(repr(list(map(str, self.names))).encode("utf-8", "surrogatepass"))
         parts = {"group": self.codes.astype("<i8"), **self.person._asdict(), "time": self.time}
-        for name, values in (parts | (self.features or {})).items():
+        for name, values in (parts | (self.features or {}) | self.others).items():
             if values is None:
                 continue
             total.update(f"\0{name}\0".encode("utf-8", "surrogatepass"))
@@ -127,6 +134,7 @@ class Rows:
             features=self.features and {name: of(values) for name, values in self.features.items()},
             decided_on=of(self.decided_on),
             mature=of(self.mature),
+            others={name: of(values) for name, values in self.others.items()},
         )
 
     def in_order(self) -> "Rows":
@@ -186,7 +194,7 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     """
     if not len(table[columns.decision]):
         raise InputError("the log has no rows: there is nobody to audit.")
-    decision = binary(table[columns.decision], columns.decision, "decision", columns.accepted_value)
+    decision = binary(table[columns.decision], columns.decision, "decision", columns.decided)
     accepted = decision.astype(np.float64)
     if several and accepted.all():
         raise InputError(accepted_only(columns, len(accepted)))
@@ -194,6 +202,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     p = propensity(columns, table, accepted)
     f = score(columns, table)
     names, codes = groups(columns, table)
+    if not columns.group:  # everybody is judged together
+        names, several = ["everyone"], False
     time = None if columns.time is None else table[columns.time]
     features = {name: table[name] for name in columns.features} or None
     if several and len(names) < 2:
@@ -207,16 +217,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     waiting = 0 if pending is None else int(pending.sum())
     decided = None if columns.decided_on is None else table[columns.decided_on]
     several_groups = _several_groups(unit, codes)
-    return Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
-
-
-def nothing_mature(name: str, cutoff: str) -> str:
-    """Return the message for a log whose decisions are all too recent."""
-    return (
-        f"decided_on {name!r} has no date up to {cutoff}: no decision had time to show its "
-        "outcome. Type a later --as-of or a shorter --matures-after, or --notion demographic, "
-        "which needs no outcomes."
-    )
+    found = Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
+    return replace(found, others={name: table[name] for name, _ in columns.others})
 
 
 def _several_groups(unit: NDArray[np.intp] | None, codes: NDArray[np.intp]) -> bool:
@@ -225,174 +227,3 @@ def _several_groups(unit: NDArray[np.intp] | None, codes: NDArray[np.intp]) -> b
     first = np.empty(int(unit.max()) + 1, dtype=np.intp)
     first[unit] = codes
     return bool((first[unit] != codes).any())
-
-
-def accepted_only(columns: Columns, rows: int) -> str:
-    """Return the message for a log in which nobody was rejected."""
-    return (
-        f"decision {columns.decision!r} says accepted in all {rows:,} rows: this log holds "
-        "accepted people only, and nothing can be concluded from it about those who were "
-        "rejected. Give a log of all applications with the decision on each, the rejected ones "
-        "included."
-    )
-
-
-def one_group(columns: Columns, names: list[Any]) -> str:
-    """Return the message for a log of a single group."""
-    label = " and ".join(map(repr, columns.group))
-    shown = repr(names[0]) if names else "nobody"
-    return (
-        f"group {label} has one value only, {shown}: a disparity compares two groups or more. "
-        "Name another column with --group."
-    )
-
-
-def many_groups(columns: Columns, count: int) -> str:
-    """Return the message for a column that names people rather than groups."""
-    label = " and ".join(map(repr, columns.group))
-    return (
-        f"group {label} has more than {MOST_GROUPS:,} values"
-        + (f" ({count:,})" if count > MOST_GROUPS + 1 else "")
-        + ": name a column of groups, not of people."
-    )
-
-
-def binary(values: Values, name: str, option: str, yes: Any) -> NDArray[np.bool_]:
-    """Return which rows hold the value that means yes, of a column of two values."""
-    missing = is_missing(values)
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise InputError(missing_names(option, name, int(missing.sum()), row))
-    raw, codes = numbered(values, name, option)
-    return np.array(which_are_yes(raw, name, option, yes), dtype=bool)[codes]
-
-
-def outcomes(
-    columns: Columns, table: dict[str, Values], accepted: Floats
-) -> tuple[Floats, Floats | None, Floats | None]:
-    """Return accepted positives, trusted rejected positives, and the accepted without outcome."""
-    if columns.outcome is None:
-        return np.zeros(len(accepted)), None, None
-    values, name = table[columns.outcome], columns.outcome
-    missing = is_missing(values)
-    absent = missing & (accepted == 1)
-    known = ~missing
-    if absent.any() and absent.sum() == accepted.sum():
-        raise InputError(missing_message(name, int(absent.sum())))
-    given = known & (accepted == 0)
-    if given.any() and not columns.trust_rejected_outcomes:
-        raise InputError(rejected_message(name, int(given.sum()), int(np.flatnonzero(given)[0])))
-    if columns.trust_rejected_outcomes and not known[accepted == 0].all():
-        count = int((missing & (accepted == 0)).sum())
-        raise InputError(untrusted_message(name, count))
-    good = np.zeros(len(values))
-    if known.any():
-        good[known] = binary(values[known], name, "outcome", columns.positive_value)
-    hidden = good * (1 - accepted) if columns.trust_rejected_outcomes else None
-    return good * accepted, hidden, absent.astype(np.float64) if absent.any() else None
-
-
-def missing_message(name: str, count: int) -> str:
-    """Say that nobody who was accepted has an outcome."""
-    return (
-        f"outcome {name!r} is missing for everyone who was accepted ({count:,} rows): name the "
-        "column that holds outcomes, or leave --outcome out and type --notion demographic."
-    )
-
-
-def rejected_message(name: str, count: int, row: int | None) -> str:
-    """Say that rejected people have an outcome."""
-    first = "" if row is None else f" (the first is row {row})"
-    return (
-        f"outcome {name!r} is given for {count:,} rejected rows{first}: an outcome is seen for the "
-        "accepted only. Empty it for the rejected, or type --trust-rejected-outcomes if it is "
-        "what really happened to them."
-    )
-
-
-def untrusted_message(name: str, count: int) -> str:
-    """Say that outcomes to be trusted are not there."""
-    return (
-        f"outcome {name!r} is missing for {count:,} rejected rows: --trust-rejected-outcomes needs "
-        "the outcome of everyone. Leave it out; then the outcomes of the rejected must be empty."
-    )
-
-
-def propensity(columns: Columns, table: dict[str, Values], accepted: Floats) -> Floats | None:
-    """Return the chances of acceptance."""
-    if columns.propensity is None:
-        return None
-    name = columns.propensity
-    values = numbers(table[name], name, "propensity")
-    bad = ~((values >= 0) & (values <= 1))
-    if bad.any():
-        _refuse("propensity", name, table[name], bad, "a chance lies between 0 and 1.")
-    impossible = (values == 0) & (accepted == 1)
-    if impossible.any():
-        expected = "this person was accepted, so the chance was not 0."
-        _refuse("propensity", name, table[name], impossible, expected)
-    certain = (values == 1) & (accepted == 0)
-    if certain.any():
-        expected = "this person was rejected, so the chance of acceptance was below 1."
-        _refuse("propensity", name, table[name], certain, expected)
-    return values
-
-
-def score(columns: Columns, table: dict[str, Values]) -> Floats | None:
-    """Return the predicted chances of a good outcome."""
-    if columns.score is None:
-        return None
-    name = columns.score
-    values = numbers(table[name], name, "score")
-    bad = ~((values >= 0) & (values <= 1))
-    if bad.any():
-        expected = "a score is the predicted chance of a good outcome, between 0 and 1."
-        _refuse("score", name, table[name], bad, expected)
-    return 1 - values if columns.score_is_risk else values
-
-
-def groups(columns: Columns, table: dict[str, Values]) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the groups' names in sorted order, and each row's place among them."""
-    names: list[Any] = []
-    codes = np.zeros(len(table[columns.decision]), dtype=np.intp)
-    for place, name in enumerate(columns.group):
-        own, own_codes = grouping(table[name], name, "group")
-        if place == 0:
-            names, codes = own, own_codes
-            continue
-        codes = codes * len(own) + own_codes
-        names = [(*_tuple(first, place), second) for first in names for second in own]
-        present, codes = np.unique(codes, return_inverse=True)
-        names = [names[i] for i in present]
-    return names, codes
-
-
-def _tuple(name: Any, place: int) -> tuple[Any, ...]:
-    return name if place > 1 else (name,)
-
-
-def numbers(values: Values, name: str, option: str) -> Floats:
-    """Return a column of numbers, none of them missing."""
-    if values.dtype.kind in "biuf":
-        result = values.astype(np.float64)
-    else:
-        result = np.array([_number(item) for item in values], dtype=np.float64)
-    bad = ~np.isfinite(result)
-    if bad.any():
-        _refuse(option, name, values, bad, "every row needs a number.")
-    return result
-
-
-def _number(item: Any) -> float:
-    try:
-        return float(item)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
-def _refuse(option: str, name: str, values: Values, bad: NDArray[np.bool_], expected: str) -> None:
-    row = int(np.flatnonzero(bad)[0])
-    more = int(bad.sum()) - 1
-    others = f" ({more:,} more like it)" if more else ""
-    value = str(values[row])[:MOST_LETTERS]
-    raise InputError(f"{option} {name!r} is {value} at row {row}{others}: {expected}")

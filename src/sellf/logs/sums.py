@@ -62,6 +62,12 @@ class Sums(NamedTuple):
     pending_weight: Floats
     """1 / p of those without an outcome; 1 if they are weak."""
     pending_weight_square: Floats
+    chance: Floats
+    """p, over people who are not weak, like what follows."""
+    predicted_chance: Floats
+    """p f."""
+    predicted_accepted: Floats
+    """A f."""
 
     def by_group(self) -> "Sums":
         """Return the sums over all strata."""
@@ -166,6 +172,7 @@ def terms(
         "weight_positive": where_strong(ay / q),
         "fourth": where(strong, fourth_moment(q, f), 1.0),
         "miss_fourth": where(strong, miss_fourth_moment(q, f), 1.0),
+        "chance": where_strong(p),
     }
     if pending is not None:
         # For people who are weak q is 1.
@@ -179,6 +186,8 @@ def terms(
         "score_square": where_strong(s * s),
         "score_positive": where_strong(ay * s),
         "score_accepted": where_strong(a * s),
+        "predicted_chance": where_strong(p * f),
+        "predicted_accepted": where_strong(a * f),
     }
 
 
@@ -191,18 +200,19 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
-    a, ay, p, f, hidden, pending, _ = person
+    a, ay, p, f, hidden, pending, _, weight = person
     rows = len(a)
     cell = codes * STRATA + stratum(p, f, rows)
 
     def total(values: Floats) -> Floats:
+        values = values if weight is None else values * weight
         return np.bincount(cell, values, groups * STRATA).reshape(groups, STRATA).astype(float)
 
     found: dict[str, Any] = {"accepted": a, "positive": ay}
     found |= {} if hidden is None else {"rejected_positive": hidden}
     found |= {} if pending is None else {"pending": pending}
     found |= terms(a, ay, p, f, pending, overlap, one=np.ones(rows), where=np.where)
-    people = np.bincount(cell, None, groups * STRATA).reshape(groups, STRATA).astype(float)
+    people = np.bincount(cell, weight, groups * STRATA).reshape(groups, STRATA).astype(float)
     nothing = np.zeros((groups, STRATA))
     sums = {name: total(found[name]) if name in found else nothing for name in Sums._fields[1:]}
     return Sums(people=people, **sums).rounded()

@@ -11,15 +11,21 @@ from sellf.files import RUN
 
 if TYPE_CHECKING:
     from sellf.audit.result import Audit, Audits
+    from sellf.audit.words import Words
     from sellf.studies.records import Results
 
 
-def audit(result: "Audit | Audits") -> str:
-    """Return the report of an audit of one or several notions, as one HTML file."""
+def audit(result: "Audit | Audits", words: "Words | None" = None) -> str:
+    """Return the report of an audit of one or several notions, as one HTML file.
+
+    Args:
+        result: the audit.
+        words: what to call decisions and outcomes.
+    """
     check()
     from sellf.report.audits import report
 
-    return report(result)
+    return report(result, words)
 
 
 def runs(

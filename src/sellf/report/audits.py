@@ -5,9 +5,10 @@ from math import isnan
 from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
+from sellf.audit.words import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
-from sellf.report import audit_charts
+from sellf.report import audit_charts, audit_measures
 from sellf.report.charts import shown
 from sellf.report.page import (
     Block,
@@ -85,9 +86,10 @@ def _rates(audit: Audit) -> list[Audit]:
     return list(audit.parts.values()) or [audit]
 
 
-def report(result: Audit | Audits) -> str:
-    """Return the report of an audit as one HTML file."""
-    return render(page(result))
+def report(result: Audit | Audits, words: Words | None = None) -> str:
+    """Return the report of an audit as one HTML file, in the words that were asked for."""
+    made = page(result)
+    return render(made if words is None else words.page(made))
 
 
 def overall(audits: Sequence[Audit]) -> str:
@@ -223,6 +225,7 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
     sections = []
     if audit.needed is not None and not (alone and not audit.needed.people):
         sections.append(Section("What would settle it", [_settle(audit, alone=alone)]))
+    sections += [one for rate in _rates(audit) for one in audit_measures.sections(rate)]
     if audit.periods:
         sections.append(Section("Over time", [audit_charts.periods(audit), _period_table(audit)]))
     if audit.sensitivity:

@@ -68,12 +68,12 @@ def groups(study: Study) -> list[Group]:
     from sellf.training.spec import WorldSpec
 
     resolved = {
-        (entry.name, world): tuple(
-            catalogue.resolve(entry.algorithm, entry.settings | one)
+        (entry.name, world, notion): tuple(
+            catalogue.resolve(entry.algorithm, entry.settings | one, notion)
             for one in entry.configurations(world)
         )
         for entry in study.entries
-        for world in dict.fromkeys(world for world, _ in study.cells)
+        for world, notion in study.cells
     }
     return [
         Group(
@@ -81,7 +81,7 @@ def groups(study: Study) -> list[Group]:
             notion,
             entry.name,
             entry.configurations(world),
-            resolved[entry.name, world],
+            resolved[entry.name, world, notion],
         )
         for world, notion in study.cells
         for entry in study.entries

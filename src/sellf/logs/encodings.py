@@ -1,0 +1,86 @@
+"""Text files that are not UTF-8: found out where they say so themselves, converted where asked."""
+
+import atexit
+import codecs
+import gzip
+import os
+import tempfile
+from pathlib import Path
+from typing import IO
+
+from sellf import leftovers
+from sellf.errors import InputError
+
+PIECE = 2**22
+"""Bytes that are converted at a time."""
+MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""How files begin that say what they are."""
+TRIED = ("cp1252", "latin-1")
+_made: list[Path] = []
+
+
+def open_text(path: Path) -> IO[bytes]:
+    """Open a file, unpacked if it is compressed."""
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # pyright: ignore[reportReturnType]
+
+
+def marked(path: Path) -> str | None:
+    """Return the encoding that a file says itself, by its first bytes."""
+    with open_text(path) as file:
+        return MARKS.get(file.read(2))
+
+
+def as_utf8(path: Path, encoding: str | None) -> Path:
+    """Return a file with the same text in UTF-8: the file itself, or a copy that is removed later.
+
+    Args:
+        path: of the file, maybe compressed.
+        encoding: what it is in; None: UTF-8, unless it says something else itself.
+    """
+    encoding = encoding or marked(path)
+    if encoding is None or codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii"):
+        return path
+    folder = Path(tempfile.gettempdir())
+    leftovers.sweep(folder)
+    prefix, _ = leftovers.affixes(path.name)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=".tmp")
+    if not _made:
+        atexit.register(_remove)
+    _made.append(Path(name))
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with open_text(path) as source, os.fdopen(handle, "wb") as copy:
+        try:
+            while piece := source.read(PIECE):
+                copy.write(decoder.decode(piece).encode())
+            copy.write(decoder.decode(b"", final=True).encode())
+        except UnicodeError as error:
+            raise InputError(
+                f"{path.name} is not text in {encoding} ({error.__class__.__name__}): "
+                "type another --encoding, for example cp1252, latin-1 or utf-16."
+            ) from None
+    return Path(name)
+
+
+def _remove() -> None:
+    for path in _made:
+        path.unlink(missing_ok=True)
+
+
+def not_utf8(path: Path) -> str:
+    """Say that a file is not UTF-8, and what to type."""
+    return (
+        f"{path.name} is not text in UTF-8: type --encoding cp1252 if it was written on Windows, "
+        "--encoding latin-1 or utf-16 otherwise; or save it as UTF-8."
+    )
+
+
+def check_utf8(path: Path) -> None:
+    """Refuse a file that is not UTF-8, wherever in it that shows."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open_text(path) as file:
+        try:
+            while piece := file.read(PIECE):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            raise InputError(not_utf8(path)) from None
