@@ -191,21 +191,41 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
+    return added(codes, groups, person, overlap).rounded()
+
+
+def added(
+    codes: NDArray[np.intp],
+    groups: int,
+    person: Person,
+    overlap: float,
+    count: Floats | None = None,
+) -> Sums:
+    """Return the sums of rows in memory, to all digits.
+
+    Args:
+        codes: the number of each row's group.
+        groups: how many groups there are.
+        person: the rows.
+        overlap: the smallest propensity at which weighting is trusted.
+        count: how often each row counts; None: once.
+    """
     a, ay, p, f, hidden, pending, _ = person
     rows = len(a)
     cell = codes * STRATA + stratum(p, f, rows)
 
     def total(values: Floats) -> Floats:
+        values = values if count is None else values * count
         return np.bincount(cell, values, groups * STRATA).reshape(groups, STRATA).astype(float)
 
     found: dict[str, Any] = {"accepted": a, "positive": ay}
     found |= {} if hidden is None else {"rejected_positive": hidden}
     found |= {} if pending is None else {"pending": pending}
     found |= terms(a, ay, p, f, pending, overlap, one=np.ones(rows), where=np.where)
-    people = np.bincount(cell, None, groups * STRATA).reshape(groups, STRATA).astype(float)
+    people = np.bincount(cell, count, groups * STRATA).reshape(groups, STRATA).astype(float)
     nothing = np.zeros((groups, STRATA))
     sums = {name: total(found[name]) if name in found else nothing for name in Sums._fields[1:]}
-    return Sums(people=people, **sums).rounded()
+    return Sums(people=people, **sums)
 
 
 def _rounded(values: Floats) -> Floats:
