@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from sellf.fairness.notions import Notion, Rate, define
 from sellf.fairness.tables import Table
 from sellf.files import sealed
 from sellf.logs.names import say
+
+if TYPE_CHECKING:
+    from sellf.audit.quality import Quality
 
 MOST_PAIRED = 50
 """JSON holds the differences of all pairs for up to this many groups."""
@@ -196,6 +199,8 @@ class Audit(Table):
     """Second minus first of every two groups, if differences were judged together."""
     waiting: Waiting | None = None
     """Whose outcome is not known yet; None if there is nobody, or if no outcomes are needed."""
+    quality: "Quality | None" = None
+    """What there is to know of the data, before anything is concluded from them."""
     parts: dict[str, "Audit"] = field(default_factory=dict)
     """Of a notion that asks several rates to be equal, the audit of each; figures by group are
     those of the rate whose disparity is largest."""
@@ -299,6 +304,7 @@ class Audit(Table):
             "overlap": None if self.overlap is None else self.overlap.to_dict(),
             "origin": None if self.origin is None else asdict(self.origin),
             "waiting": None if self.waiting is None else self.waiting.to_dict(),
+            "quality": None if self.quality is None else self.quality.to_dict(),
         }
 
     def _certificate(self) -> dict[str, Any] | None:

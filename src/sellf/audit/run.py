@@ -190,6 +190,7 @@ def _judged(
     from sellf.audit.judge import judge
     from sellf.audit.maturity import in_words, waiting
     from sellf.audit.periods import by_period
+    from sellf.audit.quality import doubts, quality
     from sellf.logs.cautions import look_alikes, nearly_all_accepted
 
     if how.by is not None or (how.anytime and columns.time is not None):
@@ -204,7 +205,9 @@ def _judged(
         limits=how.limits,
     )
     total = evidence.sums.by_group()
+    data = quality(source, evidence)
     cautions = [
+        *doubts(data, columns.features),
         *nearly_all_accepted(evidence.names, total.people, total.accepted),
         *look_alikes(columns, evidence.names),
         *source.warnings,
@@ -225,6 +228,7 @@ def _judged(
         result[notion] = replace(
             found,
             origin=origin,
+            quality=data,
             waiting=wait if labelled else None,
             assumptions=(*found.assumptions, *(assumed if labelled else ())),
             # Once each, whoever noticed it first.

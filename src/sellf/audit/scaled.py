@@ -17,7 +17,7 @@ from sellf.logs.columns import Columns
 from sellf.logs.dates import EVERY, period_of
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
-from sellf.logs.person import Floats, LeftOut, Person
+from sellf.logs.person import Facts, Floats, LeftOut, Person
 from sellf.logs.sums import STRATA, Sums, added
 
 LEVELS = 100
@@ -48,6 +48,11 @@ class EstimatedLog:
     def left_out(self) -> tuple[LeftOut, ...]:
         """What of the log was not read."""
         return self.log.left_out
+
+    @property
+    def facts(self) -> Facts:
+        """What was seen of all its columns."""
+        return self.log.facts
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from sellf.logs.engine import (
 )
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import USUAL_DATES, missing_names, no_names, read_as
-from sellf.logs.person import BINS, LeftOut, Person
+from sellf.logs.person import BINS, NO_FACTS, Facts, LeftOut, Person
 from sellf.logs.refusals import BAD, refuse
 from sellf.logs.rows import check_rows
 from sellf.logs.sums import STRATA, Sums, terms
@@ -58,6 +58,8 @@ class LazyLog:
     """The last day of decisions that had time to show their outcome; None: all had."""
     left_out: tuple[LeftOut, ...] = ()
     """What of the log was not read."""
+    facts: Facts = NO_FACTS
+    """What was seen of all its columns."""
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums]:
         """Return the groups and their sums."""

@@ -318,7 +318,8 @@ def _grouped(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Colum
     label = label if label not in schema.names() else f"{label} as named"
     kept = frame.with_columns(found.alias(label))
     kept = kept.filter(~nw.col(label).is_null())
-    left = LeftOut(f"{label} is none of {', '.join(target)}", _count(frame) - _count(kept))
+    own = " and ".join(columns.group)
+    left = LeftOut(f"{own} is none of {', '.join(target)}", _count(frame) - _count(kept))
     return kept, replace(columns, group=(label,)), [left]
 
 

@@ -9,6 +9,7 @@ from sellf.audit.words import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
 from sellf.report import audit_charts
+from sellf.report.audit_quality import data
 from sellf.report.charts import shown
 from sellf.report.page import (
     Block,
@@ -67,6 +68,7 @@ def page(result: Audit | Audits) -> Page:
     callouts = [Callout("Look at this first", warnings)] if warnings else []
     if len(audits) == 1 and first.needed is not None:
         callouts.append(Callout("What would settle it", [str(first.needed)]))
+    sections = [*data(first.quality), *sections]
     worst = overall(audits)
     return Page(
         title="Audit of a decision log",
