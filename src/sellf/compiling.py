@@ -2,11 +2,14 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import jax
 
+PAGE = 4096
+"""Bytes."""
 OPTIONS = {"xla_cpu_scheduler_type": 1}
 """Run the pieces of a program one after the other.
 
@@ -41,5 +44,19 @@ def use_cache() -> None:
         return
     folder = cache_folder()
     if folder:
+        sweep_cache(folder)
         jax.config.update("jax_compilation_cache_dir", folder)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
+
+
+def sweep_cache(folder: str) -> None:
+    """Remove programs that were cut off while they were written, which JAX warns of for ever.
+
+    A disk that is full, or a process that is killed, ends a file at a page of memory. One in 4096
+    whole programs ends there too, and is compiled again.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.name.endswith("-cache") and entry.stat().st_size % PAGE == 0:
+                    Path(entry.path).unlink()

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterable
 from hashlib import sha256
@@ -33,7 +34,8 @@ RUN = (
     "loggers.json",
 )
 """What a run's folder may hold, in a store too; no output is written over these."""
-_STREAMS = re.compile(r"/dev/(stdout|stderr|null|fd/\d+)|/proc/.*")
+_STREAMS = re.compile(r"/dev/(?P<name>stdout|stderr|null)|/(dev|proc/self)/fd/(?P<number>\d{1,6})")
+_NUMBERS = {"stdout": 1, "stderr": 2}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -57,6 +59,10 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
             )
     if _streamed(path):
         return
+    if is_stdout(path):
+        raise InputError(
+            f"{option} {path} is where this command's own output goes: give another name."
+        )
     if path.exists() and not path.is_file():
         raise InputError(
             f"{option} {path} is not a regular file but a device, a pipe or a socket: give the "
@@ -93,8 +99,7 @@ def write(path: Path, content: bytes) -> None:
     """
     try:
         if _streamed(path):
-            with path.open("wb") as stream:
-                stream.write(content)
+            _to_stream(path, content)
             return
         path = _where(path) if path.is_symlink() else path
         if path.exists() and not path.is_file():
@@ -129,6 +134,36 @@ def _streamed(path: Path) -> bool:
     A named pipe without a reader would be waited for, and a device may be anything.
     """
     return _STREAMS.fullmatch(str(path.absolute())) is not None
+
+
+def _to_stream(path: Path, content: bytes) -> None:
+    """Write to an output that this process has: opened anew, a file behind it would be emptied."""
+    number = _number(path)
+    if number is None:
+        return
+    if number == 1:
+        sys.stdout.flush()
+    with os.fdopen(os.dup(number), "wb") as stream:
+        stream.write(content)
+
+
+def _number(path: Path) -> int | None:
+    """Return which of the process' outputs a path means, if it means one; /dev/null is none."""
+    found = _STREAMS.fullmatch(str(path.absolute()))
+    if found is None:
+        return None
+    return int(found["number"]) if found["number"] else _NUMBERS.get(found["name"])
+
+
+def is_stdout(path: Path) -> bool:
+    """Return whether a path leads to where this process prints."""
+    if _number(path) == 1:
+        return True
+    try:
+        where, printed = path.stat(), os.fstat(1)
+    except OSError:
+        return False
+    return not stat.S_ISCHR(where.st_mode) and os.path.samestat(where, printed)
 
 
 def check_run(folder: Path) -> None:

@@ -1,49 +1,85 @@
-"""Interrupts (Ctrl-C) that are not lost, and do no harm.
+"""Signals that stop a command (Ctrl-C and SIGTERM): not lost, and without harm.
 
 Python raises KeyboardInterrupt wherever it happens to be. Within a callback of a library, or while
 a module is imported, that may be caught, only be reported, or break what cannot bear it. So it is
 also remembered, and whatever takes long asks before it begins. While a command starts or a program
-is compiled, nothing can be lost: there it ends at once, whatever its main thread is at.
+is compiled, nothing can be lost: there it ends at once, whatever its main thread is at. SIGTERM, by
+which a system ends a command, is the same with another exit code, and does not wait for ever.
 
 This module imports next to nothing: it is there before anything else of a command is, and hears
-Ctrl-C from then on. In a program of somebody else it does nothing of itself.
+signals from then on. In a program of somebody else it does nothing of itself.
 """
 
+import atexit
 import os
 import signal
 import sys
+import time
 
-CODE = 130
-"""What a shell calls a command that was stopped with Ctrl-C."""
-_said: list[bool] = []
-"""Whether anybody was told that the command was stopped."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+"""What a shell calls a command that was stopped by a signal."""
+PATIENCE = 10.0
+"""Seconds that a command has to end after SIGTERM; whoever sent it may follow with SIGKILL."""
+_came: list[int] = []
+"""The signals that came, in order."""
+_unsaid = [True]
+"""Empty once somebody was told that the command was stopped."""
+_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+"""What happens on these in a Python program that has not chosen anything else."""
 
 
-def _leave(number: int = 0, frame: object = None) -> None:
+def leave(number: int = 0, frame: object = None) -> "NoReturn":
     """End the process: nothing is unwound, since what is interrupted may not bear it."""
+    if number:
+        _came.append(number)
     try:
         if os.isatty(2):
             os.write(2, b"\x1b[?25h\n")  # a bar hides the cursor
         if first_to_say():
             os.write(2, b"sellf: stopped.\n")
+        else:
+            time.sleep(0.05)  # another thread is about to say it
     except OSError:
         pass
-    os._exit(CODE)
+    os._exit(code())
+
+
+def code() -> int:
+    """Return the exit code of a command that was stopped."""
+    return CODES[signal.Signals(_came[0])] if _came else CODES[signal.SIGINT]
 
 
 def first_to_say() -> bool:
     """Return whether nobody was told yet; from now on somebody was."""
-    _said.append(True)
-    return len(_said) == 1
+    try:
+        return _unsaid.pop()  # by one thread only
+    except IndexError:
+        return False
 
 
 def _from_the_start() -> None:
-    """End at once on Ctrl-C from now on, if this process is a command that begins."""
+    """End at once on a signal from now on, if this process is a command that begins."""
     first = sys.argv[0] if sys.argv else ""
     module = first == "-m" and _after(sys.orig_argv, "-m") == "sellf"
     script = os.path.basename(first) in ("sellf", "sellf.exe")  # noqa: PTH119
-    if (module or script) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
+    if not (module or script):
+        return
+    for number, usual in _USUAL.items():
+        if signal.getsignal(number) == usual:
+            signal.signal(number, leave)
+    # The first that is registered runs last.
+    atexit.register(_too_late)
+
+
+def _too_late() -> None:
+    """Let a command that has done everything end as it would."""
+    for number in CODES:
+        if signal.getsignal(number) == leave:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _after(words: list[str], word: str) -> str | None:
@@ -59,31 +95,33 @@ from collections.abc import Iterator  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from typing import Any, Self  # noqa: E402
 
-_requested = threading.Event()
 _listens = threading.Event()
 """Whether a command is under way, which may end the process."""
 _free = threading.Event()
 """Whether it has nothing to lose now."""
+_heard: dict[int, Any] = {}
+"""What happened on the signals that are heard before they were."""
 
 
-def _usual() -> bool:
-    """Return whether Ctrl-C does here what it usually does; only the main thread gets signals."""
+def _usual() -> dict[int, Any]:
+    """Return what happens on signals that do here what they usually do, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
-        return False
-    return signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _leave)
+        return {}  # gets none
+    found = {number: signal.getsignal(number) for number in CODES}
+    return {number: own for number, own in found.items() if own in (_USUAL[number], leave)}
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Remember Ctrl-C until the end of a command."""
-    usual = _usual()
-    _requested.clear()
-    _said.clear()
-    if not usual:
+    """Remember signals until the end of a command."""
+    _came.clear()
+    _unsaid[:] = [True]
+    _heard.update(_usual())
+    if not _heard:
         yield
-        _requested.clear()
+        _came.clear()
         return
-    signal.signal(signal.SIGINT, _handle)
+    keep()
     _listens.set()
     hook, sys.unraisablehook = sys.unraisablehook, _unless_interrupted(sys.unraisablehook)
     # The system writes to a pipe at once, also while the main thread is in a library for long.
@@ -98,12 +136,20 @@ def listening() -> Iterator[None]:
         os.close(begin)
         sys.unraisablehook = hook
         _listens.clear()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        _requested.clear()
+        for number, handler in _heard.items():
+            signal.signal(number, handler)
+        _heard.clear()
+        _came.clear()
+
+
+def keep() -> None:
+    """Hear signals again, after a library may have taken them for itself."""
+    for number in _heard:
+        signal.signal(number, _handle)
 
 
 def _unless_interrupted(tell: Any) -> Any:
-    """Return a hook that says nothing of Ctrl-C within a callback: it is remembered."""
+    """Return a hook that says nothing of a signal within a callback: it is remembered."""
 
     def told(lost: Any) -> None:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
@@ -113,40 +159,46 @@ def _unless_interrupted(tell: Any) -> Any:
 
 
 def _watch(end: int) -> None:
-    """Leave when Ctrl-C is pressed while there is nothing to lose."""
+    """Leave on a signal while there is nothing to lose, or if nothing else comes of SIGTERM."""
+    late = threading.Timer(PATIENCE, leave)
+    late.daemon = True
     while signals := os.read(end, 1):
-        if signals[0] == signal.SIGINT and _free.is_set():
-            _leave()
+        number = signals[0]
+        if number in _heard and _free.is_set():
+            leave(number)
+        if number in _heard and number == signal.SIGTERM and not late.is_alive():
+            late.start()
+    late.cancel()
     os.close(end)
 
 
 @contextmanager
 def nothing_to_lose() -> Iterator[None]:
-    """Let Ctrl-C end a command at once; elsewhere it is as usual."""
+    """Let a signal end a command at once; elsewhere it is as usual."""
     if not _listens.is_set() or threading.current_thread() is not threading.main_thread():
         yield
         return
     _free.set()
     try:
         if requested():
-            _leave()
+            leave()
         yield
     finally:
         _free.clear()
 
 
-def heard() -> None:
-    """Note that Ctrl-C was pressed; end a command that has nothing to lose, now or when it has."""
+def heard(number: int = signal.SIGINT) -> None:
+    """Note that a signal came; end a command that has nothing to lose, now or when it has."""
     if _listens.is_set():
-        _requested.set()
+        _came.append(number)
     if _free.is_set():
-        _leave()
+        leave(number)
 
 
 def _handle(number: int, frame: object) -> None:
-    _requested.set()
+    _came.append(number)
     if _free.is_set() or _imports(frame):
-        _leave()
+        leave()
     raise KeyboardInterrupt
 
 
@@ -160,18 +212,18 @@ def _imports(frame: object) -> bool:
 
 
 def requested() -> bool:
-    """Return whether Ctrl-C was pressed."""
-    return _requested.is_set()
+    """Return whether a command is to stop."""
+    return bool(_came)
 
 
 def check() -> None:
-    """Stop here if Ctrl-C was pressed and got lost."""
+    """Stop here if a signal came and got lost."""
     if requested():
         raise KeyboardInterrupt
 
 
 class DeferredInterrupt:
-    """Ctrl-C that lets the iteration under way finish first; a second one stops at once."""
+    """Signals that let the iteration under way finish first; a second one stops at once."""
 
     def __init__(self) -> None:
         """Begin without a request."""
@@ -179,18 +231,20 @@ class DeferredInterrupt:
 
     def __enter__(self) -> Self:
         # Only the main thread gets signals; elsewhere a training is stopped by whoever started it.
-        self.mine = threading.current_thread() is threading.main_thread()
-        if self.mine:
-            self.before = signal.signal(signal.SIGINT, self._handle)
+        # SIGTERM is for commands only: in a program of somebody else it stays what it is.
+        self.before: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in {signal.SIGINT, *_heard}:
+                self.before[number] = signal.signal(number, self._handle)
             check()
         return self
 
     def _handle(self, number: int, frame: object) -> None:
-        heard()
+        heard(number)
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
 
     def __exit__(self, *error: object) -> None:
-        if self.mine:
-            signal.signal(signal.SIGINT, self.before)
+        for number, handler in self.before.items():
+            signal.signal(number, handler)

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sellf import interrupts
+
 SIGNALS = (*[signal.SIGKILL] * 14, *[signal.SIGTERM] * 3, *[signal.SIGINT] * 3)
 MARK = "SELLF_KILLS"
 """A variable that all processes of a try have, to be found by."""
@@ -142,24 +144,29 @@ class Tally:
 
 def start(folder: Path, words: list[str]) -> int:
     """Start a command in a folder as a child of this process, which has the modules already."""
+    # As in a process of its own, where a command hears signals from its first import on.
+    heard = set(interrupts.CODES)
+    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     child = os.fork()
     if child:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
         return child
     code = 70
     try:
+        for number in heard:
+            signal.signal(number, interrupts.leave)
         os.setsid()
         os.chdir(folder)
         os.environ[MARK] = str(folder)
         with Path("said").open("wb") as said:
             os.dup2(said.fileno(), 1)
             os.dup2(said.fileno(), 2)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
         from sellf.cli import main
 
         code = main(words)
     except SystemExit as end:
         code = int(end.code or 0)
-    except KeyboardInterrupt:
-        code = 130  # before the command began
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -264,8 +271,9 @@ class Kills:
 
     def _code_wrong(self, folder: Path, sent: signal.Signals, code: int) -> str | None:
         said = (folder / "said").read_text(errors="replace") if (folder / "said").exists() else ""
-        usual = {0, 130} if sent is signal.SIGINT else {0, -sent}
-        if code not in usual or "Traceback" in said:
+        usual = {0, -sent} if sent is signal.SIGKILL else {0, 128 + sent}
+        silent = code in (130, 143) and "sellf: stopped" not in said
+        if code not in usual or "Traceback" in said or silent:
             return f"ended with {code}: {said[-500:]}"
         return None
 

@@ -235,6 +235,8 @@ def said(code: Any, out: str, err: str) -> str:
         if not err.startswith("sellf: ") or "Traceback" in err or "not enough memory" in err:
             raise AssertionError(f"exit code 2 without a sentence: {err[:200]!r}")
         raise InputError(err)
+    if code in (130, 143):
+        raise KeyboardInterrupt  # of whoever runs this
     if code not in (0, 1):
         raise AssertionError(f"exit code {code}")
     return out + err

@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from sellf.cli import main
-from sellf.studies import plan, store
+from sellf.studies import plan, run_files
 from sellf.studies.store import open_store
 from tests.studies.tiny import folder, study
 
@@ -31,7 +31,7 @@ def test_merging_writes_only_the_files_that_a_run_has(tmp_path, there, name, cap
     planted = there.path(NAME) / name
     planted.parent.mkdir(parents=True, exist_ok=True)
     planted.write_bytes(b"import this")
-    with (there.path(NAME) / store.SUMS).open("a") as sums:
+    with (there.path(NAME) / run_files.SUMS).open("a") as sums:
         sums.write(f"{sha256(b'import this').hexdigest()}  {name}\n")
     before = set(tmp_path.rglob("*"))
     assert merge(tmp_path) == 0

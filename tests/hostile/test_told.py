@@ -148,12 +148,118 @@ def test_ctrl_c_while_a_command_is_starting(tmp_path, module, code):
     assert (done.stderr == "sellf: stopped.\n") == (code == 130)
 
 
-def test_sigterm_ends_a_command(tmp_path):
-    with started(tmp_path, "--steps", "100000000") as process:
-        assert process.stderr is not None
-        process.stderr.readline()
+def hears(process, number):
+    """Wait until a process handles a signal itself, as Linux tells."""
+    status = Path(f"/proc/{process.pid}/status")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        caught = next(line for line in status.read_text().splitlines() if "SigCgt" in line)
+        if int(caught.split()[1], 16) >> (number - 1) & 1:
+            return
+        time.sleep(0.005)
+    raise AssertionError("no signal is handled")
+
+
+STUDY = """
+name = "long"
+cells = [["lending", "opportunity"]]
+seeds = 2
+steps = 100000000
+[algorithms.ppo]
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+@pytest.mark.parametrize(
+    ("command", "moments"),
+    [
+        ("train lending ppo --steps 100000000 --quiet --out run", (0.0, 0.5)),
+        ("audit --example --notion all", (0.2, 0.7)),
+        ("frontier lending --segments 5 --starts 50", (3.0,)),
+        ("study run study.toml --store store --workers 1", (1.5,)),
+    ],
+    ids=lambda value: value.split()[0] if isinstance(value, str) else "",
+)
+def test_sigterm_ends_a_command_in_a_sentence(tmp_path, command, moments):
+    """While it starts, imports, compiles or computes."""
+    for moment in moments:
+        _terminated(tmp_path, command.split(), moment)
+
+
+def _terminated(tmp_path, command, moment):
+    (tmp_path / "study.toml").write_text(STUDY)
+    with subprocess.Popen(
+        [sys.executable, "-m", "sellf", *command],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ
+        | {"PYTHONPATH": str(Path(sellf.__file__).parents[1]), "SELLF_CACHE": str(tmp_path / "c")},
+    ) as process:
+        hears(process, signal.SIGTERM)
+        time.sleep(moment)
         process.terminate()
-        assert process.wait(30) == -signal.SIGTERM  # 143 to a shell
+        printed, told = process.communicate(timeout=90)
+    assert (process.returncode == 143 and "sellf: stopped" in told) or (
+        process.returncode == 0 and "sellf: stopped" not in told and printed
+    )
+    assert "Traceback" not in told
+    assert not list(tmp_path.glob("store/active/*"))
+
+
+def test_sigterm_saves_a_training(tmp_path):
+    small = ["--set", "population=300", "window=200", "rollout=64", "batch=32", "epochs=1"]
+    with started(tmp_path, "--steps", "100000000", "--out", "run", *small) as process:
+        while not (tmp_path / "run" / "checkpoint.safetensors").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(60) == 143
+        assert process.stderr is not None
+        assert "stopped and saved: type `sellf train --resume run`" in process.stderr.read()
+
+
+SWALLOWED = """
+import sys, time
+sys.argv, sys.orig_argv = ["-m"], ["python", "-m", "sellf"]
+from sellf import cli, interrupts
+from sellf.cli import commands
+interrupts.PATIENCE = 0.5
+def run(arguments):
+    print("begun", flush=True)
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+commands.run = run
+cli.entry()
+"""
+
+
+def test_sigterm_that_a_library_swallows_still_ends_the_command():
+    with subprocess.Popen(
+        [sys.executable, "-c", SWALLOWED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(sellf.__file__).parents[1])},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.terminate()
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (143, "sellf: stopped.\n")
+
+
+def test_sigterm_is_left_alone_in_programs_of_other_people(monkeypatch):
+    monkeypatch.setattr("sellf.cli.worlds.print_worlds", lambda _: None)
+    before = signal.getsignal(signal.SIGTERM)
+    with DeferredInterrupt():
+        assert signal.getsignal(signal.SIGTERM) == before
+    assert main(["worlds"]) == 0
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_ctrl_c_that_a_library_swallowed_stops_a_report_before_it_is_written(

@@ -12,7 +12,7 @@ import pytest
 
 from sellf.cli import main
 from sellf.errors import InputError
-from sellf.studies import plan, store
+from sellf.studies import plan, run_files, store
 from sellf.studies.engines.base import Outcome
 from sellf.studies.results import results
 from sellf.studies.run import run
@@ -191,7 +191,7 @@ def test_results_tell_of_damage_and_go_on_without(tmp_path):
 
 def test_a_run_that_cannot_be_read_now_is_not_taken_for_damaged(tmp_path, monkeypatch):
     kept = open_store(tmp_path)
-    kept.put("one", store.sealed({"config.json": b"{}"}))
+    kept.put("one", run_files.sealed({"config.json": b"{}"}))
 
     def busy(*_, **__):
         raise OSError(24, "Too many open files")
@@ -211,7 +211,7 @@ def test_a_store_that_another_process_is_about_to_make_is_opened(tmp_path):
 
 def test_a_run_is_dropped_once_by_whoever_comes_first(tmp_path):
     kept = open_store(tmp_path)
-    kept.put("one", store.sealed({"config.json": b"{}"}))
+    kept.put("one", run_files.sealed({"config.json": b"{}"}))
     kept.drop("one")
     kept.drop("one")
     assert kept.done() == set()

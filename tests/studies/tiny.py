@@ -7,7 +7,7 @@ from hashlib import sha256
 import numpy as np
 
 from sellf import files
-from sellf.studies import plan, spec, store
+from sellf.studies import plan, run_files, spec
 from sellf.studies.engines import base
 from sellf.studies.engines.base import Job, Outcome
 from sellf.training.evaluation import Evaluation
@@ -41,8 +41,8 @@ def evaluation(reward, disparity, notion="opportunity"):
         np.full((2, 2), 0.5),
         {
             "time": np.arange(3),
-            **{name: np.zeros((2, 3)) for name in store.POINTS},
-            **{name: np.zeros((2, 3, 2)) for name in store.BY_GROUP},
+            **{name: np.zeros((2, 3)) for name in run_files.POINTS},
+            **{name: np.zeros((2, 3, 2)) for name in run_files.BY_GROUP},
         },
     )
 
@@ -53,10 +53,10 @@ def folder(run, result=None):
     result = result or evaluation(1000 + 100 * luck, luck / 5)
     config = {"run": run.to_json(), "world_rules": {"groups": ["black", "white"]}}
     metrics = {"reward": np.linspace(0, luck, 4, dtype=np.float32)}
-    return store.sealed(
+    return run_files.sealed(
         {
             "config.json": json.dumps(config | {"seconds": 1.5}).encode(),
-            "results.safetensors": files.tensors_to_bytes(store.flat(metrics, result)),
+            "results.safetensors": files.tensors_to_bytes(run_files.flat(metrics, result)),
             "agent.safetensors": b"agent",
         }
     )

@@ -11,7 +11,7 @@ import pytest
 import sellf
 from sellf.cli import main
 from sellf.report import compare, run_data
-from sellf.studies import store
+from sellf.studies import run_files
 from sellf.training import evaluation, loop
 
 SHORT = {"steps": 256, "rollout": 256, "epochs": 1, "progress": False}
@@ -59,8 +59,8 @@ def test_of_an_agent_that_accepts_nobody_the_accepted_only_disparity_is_not_defi
     assert figures["disparity_accepted"] is None
     assert figures["disparity"] > 0
     assert json.loads(json.dumps(figures, allow_nan=False))["disparity_accepted"] is None
-    kept = store.flat({}, found)
-    again = store.unflat(kept, rejecting(folder).spec, list(found.groups))[1]
+    kept = run_files.flat({}, found)
+    again = run_files.unflat(kept, rejecting(folder).spec, list(found.groups))[1]
     assert np.isnan(again.disparities["accepted"]).all()
 
 
@@ -90,8 +90,8 @@ def test_a_report_of_default_focops_has_no_imputed_column(folder):
 def test_an_old_store_s_imputed_figure_of_no_predictor_is_not_believed(folder):
     agent = sellf.load(folder)
     found = sellf.evaluate(agent, deployments=2)
-    arrays = store.flat({}, found) | {"disparities.imputed": np.zeros(2)}
-    assert not store.unflat(arrays, agent.spec, list(found.groups))[1].imputes
+    arrays = run_files.flat({}, found) | {"disparities.imputed": np.zeros(2)}
+    assert not run_files.unflat(arrays, agent.spec, list(found.groups))[1].imputes
 
 
 def test_one_program_serves_every_algorithm_and_number_of_deployments(folder):

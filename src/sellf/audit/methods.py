@@ -1,9 +1,10 @@
 """Interval methods, as a table: what each promises, whom it judges, and what it says.
 
-A method bounds a rate of one group from below and from above, and the difference of two groups'
-from below, each with a chance to miss that it is given. Which one judges a group depends on how
-many people there are, on what the log holds and on the pilot, never on what is then estimated: the
-first of the table that takes it does. To add one, add an entry to `METHODS`, or call `add`.
+A method bounds a rate of one group from below and from above, and the difference and the ratio of
+two groups' from below, each with a chance to miss that it is given. Which one judges a group
+depends on how many people there are, on what the log holds and on the pilot, never on what is then
+estimated: the first of the table that takes it does. To add one, add an entry to `METHODS`, or
+call `add`.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from sellf.audit import betting, moments, shares
+from sellf.audit import betting, moments, ratios, shares
 from sellf.audit.group import PILOTED, Group
 from sellf.fairness.notions import Rate
 
@@ -69,6 +70,8 @@ class Method:
     lower: Bound
     upper: Bound
     lower_difference: Difference
+    lower_ratio: Difference | None = None
+    """The same for first over second; None: the groups' own ends are divided."""
     least: int = 2
     """With fewer people nothing is said."""
 
@@ -115,6 +118,32 @@ def lower_difference(rate: Rate, first: Group, second: Group, alpha: float) -> f
     return METHODS[next(iter(kinds))].lower_difference(rate, first, second, alpha)
 
 
+def lower_ratio(
+    rate: Rate, first: Group, second: Group, alpha: float, *, apart: bool = False
+) -> float:
+    """Return a number that first over second is below with probability alpha at most.
+
+    Args:
+        rate: what is measured.
+        first: the group above the line.
+        second: the one below it.
+        alpha: the chance to miss.
+        apart: whether the two are not independent, so that only their own ends are used.
+    """
+    both = (first, second)
+    kinds = {kind(rate, group) for group in both}
+    if any(group.people < METHODS[kind(rate, group)].least for group in both):
+        return 0.0
+    if kinds == {"betting", "moments"} and max(first.people, second.people) <= TOGETHER:
+        kinds = {"betting"}
+    joint = METHODS[next(iter(kinds))].lower_ratio
+    if len(kinds) > 1 or joint is None or apart:
+        one, two = (METHODS[kind(rate, group)] for group in both)
+        low = _lower(one, rate, first, alpha / 2)
+        return ratios.divided(low, min(_upper(two, rate, second, alpha / 2), 1.0))
+    return joint(rate, first, second, alpha)
+
+
 def _lower(method: Method, rate: Rate, group: Group, alpha: float) -> float:
     return method.lower(rate, group, alpha) if group.people >= method.least else 0.0
 
@@ -143,26 +172,50 @@ def _few(rate: Rate, group: Group) -> bool:
 
 
 def _bet(rate: Rate, first: Group, second: Group, alpha: float) -> float:
-    each = betting.BOX_SHARE * alpha / 4
-    # One order is enough for where the two groups lie.
-    ranges = []
-    for group in (first, second):
-        low, high = (betting.lower(game, each, orders=1) for game in group.games(rate))
-        ranges.append((low, 1 - high))
+    ranges = _ranges(rate, first, second, alpha)
     if any(low > high for low, high in ranges):
         return -1.0
-    rest = (1 - betting.BOX_SHARE) * alpha
+    one, two = _joint_games(rate, first, second)
+    return betting.lower_difference(one, two, *ranges, (1 - betting.BOX_SHARE) * alpha)
+
+
+def _bet_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> float:
+    ranges = _ranges(rate, first, second, alpha)
+    if any(low > high for low, high in ranges):
+        return 0.0
+    one, two = _joint_games(rate, first, second)
+    return ratios.from_games(one, two, ranges, (1 - betting.BOX_SHARE) * alpha)
+
+
+def _ranges(
+    rate: Rate, first: Group, second: Group, alpha: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return where the two groups lie, for a part of alpha; one order is enough for that."""
+    each = betting.BOX_SHARE * alpha / 4
+    found = []
+    for group in (first, second):
+        low, high = (betting.lower(game, each, orders=1) for game in group.games(rate))
+        found.append((low, 1 - high))
+    return found[0], found[1]
+
+
+def _joint_games(rate: Rate, first: Group, second: Group) -> list[betting.Game]:
+    """Return the first group's game from below and the second's from above, in as many orders."""
     one, two = (group.games(rate) for group in (first, second))
-    # Both need as many orders.
     count = min(len(one.low.part), len(two.high.part))
-    games = [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
-    return betting.lower_difference(games[0], games[1], ranges[0], ranges[1], rest)
+    return [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
 
 
 def _normal(rate: Rate, first: Group, second: Group, alpha: float) -> float:
     one, two = first.samples(rate)[0], second.samples(rate)[1]
     error = float(np.hypot(_error(one), _error(two)))
     return one.value - two.value - _quantile(alpha) * error - _shift(one) - _shift(two)
+
+
+def _normal_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> float:
+    one, two = first.samples(rate)[0], second.samples(rate)[1]
+    first_end, second_end = ((side.value, _error(side)) for side in (one, two))
+    return ratios.from_normal(first_end, second_end, _quantile(alpha))
 
 
 def _normal_end(rate: Rate, group: Group, alpha: float, sign: int) -> float:
@@ -201,6 +254,9 @@ def _moments(words: str, takes: Takes) -> Method:
         lower=lambda rate, group, alpha: moments.lower(group.samples(rate)[0], alpha),
         upper=lambda rate, group, alpha: moments.upper(group.samples(rate)[1], alpha),
         lower_difference=_from_moments,
+        lower_ratio=lambda rate, first, second, alpha: ratios.from_moments(
+            first.samples(rate)[0], second.samples(rate)[1], alpha
+        ),
     )
 
 
@@ -214,6 +270,9 @@ METHODS: dict[Kind, Method] = {
         lower_difference=lambda rate, first, second, alpha: shares.lower_difference(
             first.shares(rate)[0], second.shares(rate)[1], alpha
         ),
+        lower_ratio=lambda rate, first, second, alpha: ratios.from_shares(
+            first.shares(rate)[0], second.shares(rate)[1], alpha
+        ),
         least=0,
     ),
     "normal": Method(
@@ -223,6 +282,7 @@ METHODS: dict[Kind, Method] = {
         lower=lambda rate, group, alpha: _normal_end(rate, group, alpha, -1),
         upper=lambda rate, group, alpha: _normal_end(rate, group, alpha, 1),
         lower_difference=_normal,
+        lower_ratio=_normal_ratio,
     ),
     "sums": _moments("sums alone (finite-sample)", takes=lambda rate, group: group.person is None),
     "betting": Method(
@@ -232,6 +292,7 @@ METHODS: dict[Kind, Method] = {
         lower=lambda rate, group, alpha: betting.lower(group.games(rate).low, alpha),
         upper=lambda rate, group, alpha: 1 - betting.lower(group.games(rate).high, alpha),
         lower_difference=_bet,
+        lower_ratio=_bet_ratio,
     ),
     "moments": _moments("fixed stakes (finite-sample)", takes=lambda rate, group: True),
 }

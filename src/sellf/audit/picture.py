@@ -4,6 +4,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sellf.audit.ladder import Ladder
     from sellf.audit.result import Audit, Audits
 
 MOST_DRAWN = 60
@@ -57,6 +58,22 @@ def draw_notions(audits: "Audits") -> Any:
     axes.axvline(found[0].omega, color="k", ls="--", lw=1, label=f"tolerance {found[0].omega:g}")
     axes.set_xlim(left=-0.01)
     axes.set_xlabel("disparity")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    return axes.figure
+
+
+def draw_ladder(ladder: "Ladder") -> Any:
+    """Return a matplotlib figure: one line a belief, the disparity's interval under it."""
+    rungs = ladder.rungs
+    axes = _axes(
+        [f"{rung.belief}: {rung.verdict}" for rung in rungs],
+        [(rung.interval.low, rung.interval.high) for rung in rungs],
+        {"ours": [rung.interval.value for rung in rungs]},
+        f"{1 - ladder.delta:.0%} interval",
+    )
+    axes.axvline(ladder.omega, color="k", ls="--", lw=1, label=f"tolerance {ladder.omega:g}")
+    axes.set_xlim(left=-0.01)
+    axes.set_xlabel(f"disparity in {ladder.rate}, weakest belief on top")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return axes.figure
 

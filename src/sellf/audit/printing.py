@@ -29,6 +29,8 @@ def report(audit: "Audit", table: str) -> str:
             "The true disparity of the lender that made this simulated log is "
             f"{max(values) - min(values):.3f}."
         )
+    for measured in audit.measures.values():
+        parts += ["", str(measured)]
     if audit.periods:
         parts += ["", *_periods(audit)]
     if audit.needed is not None:

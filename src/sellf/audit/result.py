@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sellf.audit.interval import Interval
+from sellf.audit.measured import Measured
 from sellf.audit.verdict import Verdict
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.notions import Notion, Rate, define
@@ -204,6 +205,8 @@ class Audit(Table):
     parts: dict[str, "Audit"] = field(default_factory=dict)
     """Of a notion that asks several rates to be equal, the audit of each; figures by group are
     those of the rate whose disparity is largest."""
+    measures: dict[str, Measured] = field(default_factory=dict)
+    """What else was asked for, by name: "panel" and the like."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
@@ -305,6 +308,7 @@ class Audit(Table):
             "origin": None if self.origin is None else asdict(self.origin),
             "waiting": None if self.waiting is None else self.waiting.to_dict(),
             "quality": None if self.quality is None else self.quality.to_dict(),
+            "measures": {name: found.to_dict() for name, found in self.measures.items()},
         }
 
     def _certificate(self) -> dict[str, Any] | None:

@@ -19,13 +19,14 @@ from sellf.logs.limits import DEFAULT, Limits
 
 if TYPE_CHECKING:
     from sellf.audit.aipw import Model
+    from sellf.audit.measures import Wanted
     from sellf.logs.log import Log
 
 
 def audit(
     log: Any,
     *,
-    group: str | list[str] | tuple[str, ...],
+    group: str | list[str] | tuple[str, ...] = (),
     decision: str,
     outcome: str | None = None,
     propensity: str | None = None,
@@ -48,6 +49,13 @@ def audit(
     matures_after: str | None = None,
     as_of: str | date | None = None,
     seed: int | None = None,
+    panel: bool = False,
+    reference: str | None = None,
+    unknown_group: str | list[str] | tuple[str, ...] = (),
+    ladder: bool = False,
+    examiner: str | None = None,
+    within: str | list[str] | tuple[str, ...] = (),
+    group_probability: str | None = None,
     drop_missing: bool = False,
     limits: Limits | None = None,
     **reading: Any,
@@ -89,6 +97,17 @@ def audit(
         as_of: the day on which outcomes were looked up; None: the day of the last decision.
         seed: of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
+        panel: add the measures that validators ask for: differences, ratios with the four-fifths
+            line, odds ratios, scores, calibration and New York's table, each with an interval.
+        reference: the group that all others are compared with in the panel.
+        unknown_group: groups that stand for people whose category is not known.
+        ladder: add the disparity under weaker and stronger beliefs about the rejected.
+        examiner: (ladder) the column that names who decided; cases of a group came to examiners as
+            if at random.
+        within: columns whose values make strata, in each of which groups are compared; numbers of
+            many values are cut into five bands.
+        group_probability: instead of group, the column with the chance that each person belongs to
+            a group that is not recorded.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
         reading: how the log is read and which of its rows, as on the command line: where, groups,
@@ -119,7 +138,8 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     }
     own = {*(audit.__kwdefaults__ or {}), "group", "decision"}
     _check_reading({name: value for name, value in options.items() if name not in own})
-    for name in ("group", "decision"):
+    grouped = () if options.get("group_probability") else ("group",)
+    for name in (*grouped, "decision"):
         if name not in options:
             raise InputError(f"{name} is missing: name the column of the log that holds it.")
     labelled = options.get("outcome") is not None
@@ -140,9 +160,10 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     if options.pop("drop_missing"):
         raise InputError(NO_DROPPING)
     options["seed"] = _seed(options["seed"])
+    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
     config = LogConfig.of(options)
-    columns = config.columns
+    columns = replace(config.columns, others=how.wanted.columns)
     _check(notions, columns, how)
     labelled = [notion for notion in notions if define(notion).needs_label]
     if not labelled:  # every decision is known, whatever became of it
@@ -150,9 +171,14 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
     source, cutoff = set_aside(open_log(log, columns, how.limits, config.reading), maturity)
-    asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
+    asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
     columns = source.columns  # groups may be others now
+    if how.wanted.proxy is not None:
+        from sellf.audit.proxied import audit_by_proxy
+
+        found = audit_by_proxy(notions, source, columns, how)
+        return {notion: replace(one, origin=origin) for notion, one in found.items()}
     if maturity is None:
         return _judged(notions, source, columns, how, origin)
     result: dict[Notion, Audit] = {}
@@ -171,7 +197,7 @@ def _judged(
     notions: list[Notion],
     source: "Log",
     columns: Columns,
-    how: "_How",
+    how: "How",
     origin: Origin,
     aside: tuple[Any, str | None, dict[Any, int]] = (None, None, {}),
 ) -> dict[Notion, Audit]:
@@ -189,6 +215,7 @@ def _judged(
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
     from sellf.audit.maturity import in_words, waiting
+    from sellf.audit.measures import measured
     from sellf.audit.periods import by_period
     from sellf.audit.quality import doubts, quality
     from sellf.logs.cautions import look_alikes, nearly_all_accepted
@@ -218,6 +245,7 @@ def _judged(
     result: dict[Notion, Audit] = {}
     for notion in notions:
         found = judge(notion, evidence, omega=how.omega, delta=how.delta, anytime=how.anytime)
+        found = measured(found, evidence, how.wanted)
         drift = None
         if how.by is not None:
             limits = {"omega": how.omega, "delta": how.delta}
@@ -237,7 +265,7 @@ def _judged(
     return result
 
 
-class _How(NamedTuple):
+class How(NamedTuple):
     """What was asked for, checked."""
 
     omega: float
@@ -248,10 +276,12 @@ class _How(NamedTuple):
     anytime: bool
     seed: int
     limits: Limits
+    wanted: "Wanted"
 
 
-def _how(options: dict[str, Any]) -> _How:
+def _how(options: dict[str, Any]) -> How:
     from sellf.audit.aipw import MODELS
+    from sellf.audit.measures import wanted
 
     omega = number("omega", options["omega"], low=0, high=1)
     delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
@@ -263,10 +293,11 @@ def _how(options: dict[str, Any]) -> _How:
     limits = options.pop("limits") or DEFAULT
     if not isinstance(limits, Limits):
         raise InputError(f"limits is {limits!r}: give sellf.Limits(...).")
-    return _How(omega, delta, overlap, options["model"], by, anytime, options["seed"], limits)
+    model, seed = options["model"], options["seed"]
+    return How(omega, delta, overlap, model, by, anytime, seed, limits, wanted(options))
 
 
-def _check(notions: list[Notion], columns: Columns, how: _How) -> None:
+def _check(notions: list[Notion], columns: Columns, how: How) -> None:
     """Refuse options that do not go together."""
     from sellf.logs.dates import PERIODS
 

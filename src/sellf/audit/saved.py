@@ -6,6 +6,8 @@ from typing import Any
 
 from sellf import files
 from sellf.audit.interval import Interval
+from sellf.audit.measured import from_plain
+from sellf.audit.measures import KINDS
 from sellf.audit.quality import Bin, Calibration, GroupQuality, Quality
 from sellf.audit.result import (
     Audit,
@@ -123,6 +125,10 @@ def _audit(saved: dict[str, Any]) -> Audit:
         waiting=_waiting(saved.get("waiting"), by_say),
         quality=_quality(saved.get("quality")),
         parts=parts,
+        measures={
+            name: from_plain(KINDS[name], found)
+            for name, found in saved.get("measures", {}).items()
+        },
     )
 
 

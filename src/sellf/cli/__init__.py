@@ -13,8 +13,11 @@ from sellf.errors import InputError
 
 def entry() -> NoReturn:
     """Run `sellf` as a process of its own."""
-    code = main()
-    if code == interrupts.CODE:
+    try:
+        code = main()
+    except KeyboardInterrupt:  # on its last steps
+        interrupts.leave()
+    if code in interrupts.CODES.values():
         sys.stdout.flush()
         sys.stderr.flush()
         # At once: what was interrupted (a compiler, a half-imported library) may not end cleanly.
@@ -31,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with interrupts.listening():
         try:
             return _run(arguments or ["--help"])
+        except KeyboardInterrupt:  # while an error was told
+            return _stopped()
         except Exception:
             # A library that was interrupted while it was imported may call it something else.
             if interrupts.requested():
@@ -51,7 +56,9 @@ def _run(arguments: Sequence[str]) -> int:
         interrupts.check()
         run(arguments)
         sys.stdout.flush()
+        interrupts.check()
     except InputError as error:
+        interrupts.check()  # what a library was interrupted in may look damaged
         print(f"sellf: {plain(error)}", file=sys.stderr)
         return 2
     except ImportError as error:
@@ -88,7 +95,7 @@ def _stopped(sentence: str = "") -> int:
 
     if interrupts.first_to_say():
         print(f"sellf: {plain(sentence or 'stopped.')}", file=sys.stderr)
-    return interrupts.CODE
+    return interrupts.code()
 
 
 def _of_the_machine(error: OSError) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.audit.words import Words
-from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 from sellf.logs.configured import read_config
@@ -22,6 +22,7 @@ def run(
     columns: ColumnFlags,
     reading: ReadingFlags,
     judge: JudgeFlags,
+    measures: MeasureFlags,
     output: OutputFlags,
 ) -> None:
     """Audit a log and print what was found.
@@ -31,9 +32,10 @@ def run(
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
+        measures: what is asked beside the disparity.
         output: what is written.
     """
-    typed = _typed(columns, reading, judge)
+    typed = _typed(columns, reading, judge, measures)
     if output.init:
         from sellf.cli.audit_init import init
 
@@ -51,7 +53,9 @@ def run(
     result = _example(notion, options) if output.example else _audit(source, notion, options)
     if output.html is not None:
         files.write(output.html, report.audit(result, words).encode())
-    _print(result, output.json, words)
+    # A page on standard output is alone there.
+    alone = output.html is not None and files.is_stdout(output.html)
+    print(_text(result, output.json, words), file=sys.stderr if alone else sys.stdout)
     audits = list(result.by_notion.values()) if isinstance(result, Audits) else [result]
     if any(audit.verdict in failing for audit in audits):
         sys.stdout.flush()
@@ -86,7 +90,8 @@ def _configured(
     """Return the log, the options, and the words of a report: what is typed comes first."""
     if log is None or not log.lower().endswith(".toml"):
         return log, typed, Words.of(words)
-    known = tuple(field.name for field in fields(JudgeFlags))
+    asked = (*fields(JudgeFlags), *fields(MeasureFlags))
+    known = tuple(field.name for field in asked)
     found = read_config(Path(log), {"audit": (*known, "words")})
     own = dict(found.tables.get("audit", {}))
     said = own.pop("words", None)
@@ -115,6 +120,8 @@ def _check_output(log: Any, output: OutputFlags) -> None:
     for (one, first), (other, second) in combinations(given.items(), 2):
         if _same_file(first, second):
             raise InputError(f"{one} and {other} both name {first}: give each a file of its own.")
+    if html is not None and output.json and files.is_stdout(html):
+        raise InputError("--json and --html both go to standard output: give --html a file.")
     if output.example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
@@ -125,15 +132,14 @@ def _check_output(log: Any, output: OutputFlags) -> None:
         report.check()
 
 
-def _print(result: Audit | Audits, json: bool, words: Words | None) -> None:
+def _text(result: Audit | Audits, json: bool, words: Words | None) -> str:
     if json:
-        print(plain_json(result.to_json()))
-        return
+        return plain_json(result.to_json())
     parts = [str(result)]
     if isinstance(result, Audits):
         parts += map(str, result.by_notion.values())
     text = ("\n\n" + "-" * 78 + "\n").join(parts)
-    print(text if words is None else words.rewrite(text))
+    return text if words is None else words.rewrite(text)
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -153,7 +159,8 @@ def _save(path: Path, example: bool) -> None:
 
 
 def _audit(log: Any, notion: str, options: dict[str, Any]) -> Audit | Audits:
-    for name in ("group", "decision"):
+    grouped = () if options.get("group_probability") else ("group",)
+    for name in (*grouped, "decision"):
         if not options.get(name):
             raise InputError(f"{name} is missing: type --{name} and the name of its column.")
     if notion == "all":

@@ -117,6 +117,27 @@ class JudgeFlags:
 
 
 @dataclass(frozen=True)
+class MeasureFlags:
+    """What is asked beside the disparity."""
+
+    panel: Flag = False
+    """add ratios with the four-fifths line, odds ratios, scores, calibration and New York's
+    table, each with an interval."""
+    reference: Annotated[Text, tyro.conf.arg(metavar="GROUP")] = None
+    """(panel) the group that all others are compared with."""
+    unknown_group: Values = ()
+    """(panel) a group that stands for people whose category is not known."""
+    ladder: Flag = False
+    """add the disparity under weaker and stronger beliefs about the rejected."""
+    examiner: Column = None
+    """(ladder) the column that names who decided, where cases came as if at random."""
+    within: Columns = ()
+    """compare groups within the values of these columns as well: product,branch."""
+    group_probability: Column = None
+    """instead of --group, the column with the chance of belonging to an unrecorded group."""
+
+
+@dataclass(frozen=True)
 class OutputFlags:
     """What is written, and where."""
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
-from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, OutputFlags, ReadingFlags
+from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.cli.kinds import Count, File, Flag, Folder, Text
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
@@ -43,6 +43,7 @@ def audit(
     columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
     reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
     judge: Annotated[JudgeFlags, tyro.conf.OmitArgPrefixes] = JudgeFlags(),  # noqa: B008
+    measures: Annotated[MeasureFlags, tyro.conf.OmitArgPrefixes] = MeasureFlags(),  # noqa: B008
     output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = OutputFlags(),  # noqa: B008
 ) -> None:
     """Say whether a decision log is fair, though it shows outcomes of the accepted only.
@@ -52,11 +53,12 @@ def audit(
         columns: which column holds what.
         reading: how the log is read.
         judge: what is asked.
+        measures: what is asked beside the disparity.
         output: what is written.
     """
     from sellf.cli.audit import run
 
-    run(log, columns, reading, judge, output)
+    run(log, columns, reading, judge, measures, output)
 
 
 def worlds(
@@ -182,15 +184,17 @@ def study(
     """Run a study: the paper's, or your own; what is done is kept, and never done twice.
 
     Args:
-        action: list, run, status, table, figures, or merge.
-        name: a study that `sellf study list` shows, a TOML file, or (merge) another store.
+        action: list, run, status, table, figures, export, or merge.
+        name: a study that `sellf study list` shows, a TOML file, or (merge) another store or
+            a file that `export` wrote.
         engine: local or ray.
         address: of a Ray cluster, or auto; without, one is started for the purpose.
         workers: how many runs at a time (default: one per core; 0: in this process).
         store: the folder of runs (default: $SELLF_STORE, else sellf-store).
         quick: everything smaller, for a first look in minutes.
         check: (status) read every run and compare its checksums.
-        out: (table, figures) the folder to write into (default: results/NAME).
+        out: (table, figures) the folder to write into (default: results/NAME); (export) the file
+            (default: NAME.tar.xz).
     """
     options = dict(locals())
     from sellf.cli.study import act

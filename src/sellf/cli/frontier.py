@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from sellf import files
+from sellf import files, interrupts
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
@@ -37,7 +37,7 @@ def run(
     one_of("world", world, tuple(WORLDS))
     if plot is not None and plot.suffix not in PICTURES:
         raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
-    with _bar(f"{notion} in {world}") as progress:
+    with _bar(f"{notion} in {world}") as progress, interrupts.nothing_to_lose():
         found = frontier(
             world,
             notion,

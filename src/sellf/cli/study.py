@@ -1,4 +1,4 @@
-"""`sellf study`: list, run, status, table, figures, merge."""
+"""`sellf study`: list, run, status, table, figures, export, merge."""
 
 import sys
 from pathlib import Path
@@ -18,7 +18,7 @@ from sellf.studies.store import Store, merge, open_store
 from sellf.text import name as name_of
 from sellf.text import plain
 
-ACTIONS = ("list", "run", "status", "table", "figures", "merge")
+ACTIONS = ("list", "run", "status", "table", "figures", "export", "merge")
 REASONS = 10
 """How many failed runs are named."""
 
@@ -58,6 +58,9 @@ def act(
         if several is not None:
             return _status_of_all(several, store, check)
         return _status(studies[0], store, check)
+    if action == "export":
+        _export(studies, store, out)
+        return 0
     for study in studies:
         target = None if out is None or several is None else out / study.name
         _write(action, study, _Typed(name, quick, store), target or out)
@@ -243,9 +246,29 @@ def _write(
         print(path)
 
 
+def _export(studies: list[Study], folder: Path | None, out: Path | None) -> None:
+    from sellf.studies import archive
+
+    for study in studies:
+        store = open_store(folder, write=False, alone=study.alone)
+        own = f"{study.name}{'-quick' * study.quick}{archive.SUFFIX}"
+        target = out or Path(own)
+        if len(studies) > 1 or target.is_dir():
+            target = target / own
+            target.parent.mkdir(parents=True, exist_ok=True)
+        files.check_output(target, [store.folder], "--out")
+        number = archive.export(study, store, target)
+        print(f"{target}: {number} runs. `sellf study merge {target}` takes them into a store.")
+
+
 def _merge(other: str, folder: Path | None) -> None:
     store = open_store(folder)
-    came, there, damaged = merge(store, other)
+    if Path(other).is_file():
+        from sellf.studies import archive
+
+        came, there, damaged = archive.merge(store, Path(other))
+    else:
+        came, there, damaged = merge(store, other)
     print(f"{came} runs came into {store.folder}; {there} were there already.")
     for sentence in damaged:
         print(f"left out: {plain(sentence)}", file=sys.stderr)

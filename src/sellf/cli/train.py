@@ -13,7 +13,7 @@ from typing import Any, cast
 from rich.console import Console
 from rich.table import Table
 
-from sellf import files
+from sellf import files, interrupts
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
 from sellf.envs.worlds import RULES, WORLDS
@@ -91,7 +91,8 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
         file=sys.stderr,
         flush=True,
     )
-    result = deploy(agent, deployments=deployments, seed=seed)
+    with interrupts.nothing_to_lose():
+        result = deploy(agent, deployments=deployments, seed=seed)
     if as_json:
         print(json.dumps(result.summary()))
     else:

@@ -36,6 +36,8 @@ class Columns:
     trust_rejected_outcomes: bool = False
     hide_rejected_outcomes: bool = False
     """Whether what the log holds as the outcome of the rejected is left out."""
+    others: tuple[tuple[str, str], ...] = ()
+    """Columns that are kept as they are, each with the option that named it."""
 
     def named(self) -> dict[str, str]:
         """Return the name of every column that is used, with the option that named it."""
@@ -50,6 +52,7 @@ class Columns:
         }
         used = {name: option for option, name in single.items() if name is not None}
         used |= dict.fromkeys(self.features, "feature")
+        used = dict(self.others) | used
         return used | dict.fromkeys(self.group, "group")
 
 

@@ -110,7 +110,7 @@ def columns_of(options: Mapping[str, Any]) -> Columns:
         for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
     }
     group = names_of(options["group"], "group")
-    if not group:
+    if not group and options.get("group_probability") is None:
         raise InputError("group is empty: name the column that holds each person's group.")
     flags = ("score_is_risk", "trust_rejected_outcomes", "hide_rejected_outcomes")
     given = {name: bool(options.get(name)) for name in flags}

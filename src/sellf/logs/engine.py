@@ -1,5 +1,6 @@
 """Asking an engine (DuckDB, Spark, lazy Polars) for values, and reading them as memory does."""
 
+import re
 from typing import Any
 
 import narwhals as nw
@@ -30,9 +31,15 @@ def plain(error: Exception) -> str:
         kept.append(line)
     text = " ".join(kept or lines[:1]) or type(error).__name__
     text = text.removeprefix("Invalid Input Error: ").removeprefix("Conversion Error: ")
+    found = CSV.fullmatch(text)
+    if found is not None:
+        text = f"line {found['line']}: {found['reason']}"
     return text if len(text) < 500 else text[:500] + " ..."
 
 
+REASONS = "Error when|Expected Number|Value with|Maximum line|Invalid unicode"
+CSV = re.compile(rf"CSV Error on Line: (?P<line>\d+) .*?(?P<reason>(?:{REASONS}).*)", re.DOTALL)
+"""How DuckDB tells of a line of a CSV file, which it shows in between, however long it is."""
 OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jvm stacktrace")
 """How lines begin from which on an engine speaks about itself."""
 
@@ -40,7 +47,11 @@ OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jv
 def different(frame: Any, most: int) -> list[tuple[Any, ...]]:
     """Return the different rows of a frame, up to a number of them."""
     found = collect(frame.unique().head(most))
-    return list(zip(*(found[name].to_list() for name in found.columns), strict=True))
+    try:
+        columns = [found[name].to_list() for name in found.columns]
+    except ValueError as error:  # times with nanoseconds, where pandas is not installed
+        raise InputError(f"the log cannot be read: {plain(error)}") from None
+    return list(zip(*columns, strict=True))
 
 
 def is_one_of(column: Any, values: list[Any]) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sellf.errors import InputError
+from sellf.logs import csv_faults
 from sellf.logs.config import Reading
 from sellf.logs.databases import is_server, open_duckdb, open_sqlite
 from sellf.logs.encodings import as_utf8, not_utf8
@@ -134,6 +135,7 @@ def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
     for path in paths:
         if path.stat().st_size == 0:
             raise InputError(f"{path.name} is empty: give a log with a header and rows.")
+    texts: list[Path] = []
     try:
         connection = _connect()
         if _kind(paths[0]) == "parquet":
@@ -146,10 +148,14 @@ def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
         texts = [as_utf8(path, reading.encoding) for path in paths]
         header = _common_header(paths, texts, reading)
         relation = _read_csv(connection, texts, reading)
+        if len(header) > 1 == len(relation.columns):
+            # Where lines differ in their number of values, DuckDB takes each for one.
+            odd = "its lines differ in their number of values."
+            raise InputError(_what_is_odd(paths, texts, reading, odd))
         # DuckDB makes repeated names different; whoever asks for one should be told.
         columns = header if len(header) == len(relation.columns) else list(relation.columns)
     except duckdb.Error as error:
-        raise InputError(f"{listed(paths)} cannot be read: {plain(error)}") from None
+        raise InputError(_what_is_odd(paths, texts, reading, plain(error))) from None
     except (OSError, EOFError, zlib.error) as error:
         said = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{listed(paths)} cannot be read: {said}.") from None
@@ -299,14 +305,22 @@ def _common_header(paths: list[Path], texts: list[Path], reading: Reading) -> li
 
 
 def _header(path: Path, reading: Reading) -> list[str]:
-    compressed = path.suffix.lower() == ".gz"
-    with (gzip.open if compressed else open)(path, "rt", newline="", encoding="utf-8-sig") as file:
-        line = file.readline()
-    quote = reading.quote or '"'
-    if reading.separator is not None:
-        return next(csv.reader([line], delimiter=reading.separator, quotechar=quote))
-    try:
-        dialect = csv.Sniffer().sniff(line, delimiters=",;\t|")
-    except csv.Error:
+    line = csv_faults.first_line(path)
+    mark = reading.separator or csv_faults.separator(line)
+    if mark is None:
         return [line.strip()]
-    return next(csv.reader([line], delimiter=dialect.delimiter, quotechar=quote))
+    return next(csv.reader([line], delimiter=mark, quotechar=reading.quote or '"'))
+
+
+def _what_is_odd(paths: list[Path], texts: list[Path], reading: Reading, said: str) -> str:
+    """Return a sentence for files that cannot be read; what the engine says, if no better."""
+    for path, text in zip(paths, texts, strict=False):
+        try:
+            found = csv_faults.fault(text, reading.separator, reading.quote or '"')
+        except UnicodeDecodeError:
+            return not_utf8(path)
+        except (OSError, EOFError, zlib.error):
+            continue
+        if found is not None:
+            return f"{path.name} cannot be read: {found}"
+    return f"{listed(paths)} cannot be read: {said}"

@@ -22,6 +22,10 @@ WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
 USUAL_DATES = "give dates of the years 1 to 9999, for example 2026-03-31."
 MOST_LETTERS = 200
 """Letters of a value that a sentence repeats."""
+TOO_FINE = (
+    "a name is a time with fractions of a microsecond, which would be lost: write such names as "
+    "words, or round them."
+)
 EXACT = 2**53
 """Floats hold whole numbers up to here; beyond, different ones become the same."""
 
@@ -59,7 +63,10 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
     """Return the different values of a column as they are, and each row's place among them."""
     kind = values.dtype.kind
     if kind == "M":
-        values = values.astype("datetime64[us]")  # finer ones turn into whole numbers in a list
+        coarse = values.astype("datetime64[us]")  # finer ones turn into whole numbers in a list
+        if ((coarse != values) & ~np.isnat(values)).any():
+            raise InputError(f"{option} {name!r}: {TOO_FINE}")
+        values = coarse
     if kind in "biufMmUS":
         found, codes = np.unique(values, return_inverse=True)
         return found.tolist(), codes.astype(np.intp)
@@ -116,6 +123,10 @@ def _name(value: Any) -> Any:
                 "such names as words, for example with a letter before them."
             )
         return int(value)
+    if isinstance(value, datetime) and hasattr(value, "to_pydatetime"):  # pandas' own times
+        if value.nanosecond:  # pyright: ignore[reportAttributeAccessIssue]
+            raise InputError(TOO_FINE)
+        value = value.to_pydatetime()  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(value, datetime) and value == datetime(value.year, value.month, value.day):
         return value.date()
     return value

@@ -1,7 +1,7 @@
 """Rows in memory: values checked one column at a time, as NumPy arrays."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -59,6 +59,8 @@ class Rows:
     """What of the log was not read."""
     facts: Facts = NO_FACTS
     """What was seen of all its columns."""
+    others: dict[str, Values] = field(default_factory=dict)
+    """Columns that are kept as they are."""
 
     @property
     def count(self) -> int:
@@ -74,7 +76,7 @@ class Rows:
         """Return a SHA-256 of what was read, row by row, and what it was taken of."""
         total = hashlib.sha256(repr(list(map(str, self.names))).encode("utf-8", "surrogatepass"))
         parts = {"group": self.codes.astype("<i8"), **self.person._asdict(), "time": self.time}
-        for name, values in (parts | (self.features or {})).items():
+        for name, values in (parts | (self.features or {}) | self.others).items():
             if values is None:
                 continue
             total.update(f"\0{name}\0".encode("utf-8", "surrogatepass"))
@@ -134,6 +136,7 @@ class Rows:
             features=self.features and {name: of(values) for name, values in self.features.items()},
             decided_on=of(self.decided_on),
             mature=of(self.mature),
+            others={name: of(values) for name, values in self.others.items()},
         )
 
     def in_order(self) -> "Rows":
@@ -201,6 +204,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     p = propensity(columns, table, accepted)
     f = score(columns, table)
     names, codes = groups(columns, table)
+    if not columns.group:  # everybody is judged together
+        names, several = ["everyone"], False
     time = None if columns.time is None else table[columns.time]
     features = {name: table[name] for name in columns.features} or None
     if several and len(names) < 2:
@@ -214,7 +219,8 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     waiting = 0 if pending is None else int(pending.sum())
     decided = None if columns.decided_on is None else table[columns.decided_on]
     several_groups = _several_groups(unit, codes)
-    return Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
+    found = Rows(columns, names, codes, person, time, features, waiting, several_groups, decided)
+    return replace(found, others={name: table[name] for name, _ in columns.others})
 
 
 def _several_groups(unit: NDArray[np.intp] | None, codes: NDArray[np.intp]) -> bool:

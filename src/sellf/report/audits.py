@@ -8,7 +8,7 @@ from sellf.audit.result import Audit, Audits, Origin
 from sellf.audit.words import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
-from sellf.report import audit_charts
+from sellf.report import audit_charts, audit_measures
 from sellf.report.audit_quality import data
 from sellf.report.charts import shown
 from sellf.report.page import (
@@ -227,6 +227,7 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
     sections = []
     if audit.needed is not None and not (alone and not audit.needed.people):
         sections.append(Section("What would settle it", [_settle(audit, alone=alone)]))
+    sections += [one for rate in _rates(audit) for one in audit_measures.sections(rate)]
     if audit.periods:
         sections.append(Section("Over time", [audit_charts.periods(audit), _period_table(audit)]))
     if audit.sensitivity:

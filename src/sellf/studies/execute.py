@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sellf import files
-from sellf.studies import plan, store
+from sellf.studies import plan, run_files, store
 from sellf.studies.spec import LARGEST_SEED
 from sellf.training.agent import Agent
 from sellf.training.evaluation import Evaluation, evaluate
@@ -47,10 +47,10 @@ def _files(run: RunSpec, agent: Agent, evaluation: Evaluation, seconds: float) -
     own = {"run": run.to_json(), "seconds": seconds, **store.versions()}
     names = [name for name in agent.history[0] if name != "iteration"]
     metrics = {name: _compact([row[name] for row in agent.history]) for name in names}
-    return store.sealed(
+    return run_files.sealed(
         {
             "config.json": files.sealed_json({"format": FORMAT, **run.to_config(), **own}),
-            "results.safetensors": files.tensors_to_bytes(store.flat(metrics, evaluation)),
+            "results.safetensors": files.tensors_to_bytes(run_files.flat(metrics, evaluation)),
             **agent.tensors(),
         }
     )

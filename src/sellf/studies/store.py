@@ -1,7 +1,8 @@
 """Where runs are kept: one folder a run, whole or not there, with checksums.
 
     store.json           the versions that all its runs were made with
-    runs/NAME/           config.json, agent.safetensors, results.safetensors, sha256sums
+    runs/NAME/           config.json, agent.safetensors, results.safetensors, sha256sums; a run that
+                         came in an archive has no agent
     failed/NAME.json     why a run could not be done
     active/              who is working on the store now
     tmp/                 folders that are being written
@@ -20,34 +21,31 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from sellf import files, leftovers
 from sellf._version import __version__
 from sellf.errors import InputError
 from sellf.studies import heartbeat
-from sellf.studies.plan import FORMAT, key_of
+from sellf.studies.plan import FORMAT
 from sellf.studies.records import Record
+from sellf.studies.run_files import (
+    SUMS,
+    DamagedError,
+    compare,
+    read_record,
+    read_sums,
+    sealed,
+)
 
 if TYPE_CHECKING:
     from sellf.training.spec import RunSpec
 
-SUMS = "sha256sums"
-NEEDED = ("config.json", "agent.safetensors", "results.safetensors")
-KNOWN = (*NEEDED, "world.safetensors")
-"""The files that a run may have: a name in a store is never taken for a path."""
 PARTS = {"runs", "failed", "active", "tmp"}
 CLAIMS = "claims"
 STALE = 3600.0
 """Seconds after which a folder that is being written is taken for left behind."""
-
-
-class DamagedError(InputError):
-    """A run's folder is not as it was written."""
 
 
 class FullError(InputError):
@@ -104,7 +102,7 @@ class Store:
 
     def read(self, name: str) -> Record:
         """Return a run, all of its files checked."""
-        return _record(name, self.contents(name))
+        return read_record(name, self.contents(name))
 
     def seconds(self, name: str) -> float | None:
         """Return what a run's training took, unchecked; nothing if that cannot be read."""
@@ -128,23 +126,14 @@ class Store:
         """Return the files of a run; refuse it if they are not as they were written."""
         folder = self.path(name)
         try:
-            lines = _read(folder / SUMS).decode().splitlines()
-            sums = {file: digest for digest, file in (line.split("  ", 1) for line in lines)}
-            strange = [file for file in sums if file not in KNOWN]
-            if strange:
-                raise ValueError(f"{SUMS} names {strange[0][:60]!r}, which no run has")
+            sums = read_sums(_read(folder / SUMS))
             contents = {file: _read(folder / file) for file in sums}
         except (FileNotFoundError, ValueError) as error:
             raise DamagedError(f"run {name} is damaged ({error}).") from None
         except OSError as error:
             # Too many open files, say: it may well be whole, and must not be dropped for this.
             raise InputError(f"cannot read run {name}: {error}.") from None
-        bad = [f for f, content in contents.items() if sha256(content).hexdigest() != sums[f]]
-        lost = set(NEEDED) - set(sums)
-        if bad or lost:
-            raise DamagedError(
-                f"run {name} is damaged: {', '.join([*bad, *sorted(lost)])} is not as written."
-            )
+        compare(name, contents, sums)
         return contents
 
     def fail(self, name: str, run: "RunSpec", kind: str, reason: str) -> None:
@@ -200,7 +189,7 @@ def open_store(
         return Store(path)
     content = files.read_json(mark, FORMAT, {"sellf": str, "jax": str}, sealed=False)
     if write:
-        _same_versions(path, content)
+        same_versions(path, content)
         try:
             for part in PARTS:
                 (path / part).mkdir(exist_ok=True)
@@ -224,7 +213,7 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
     source = open_store(other, write=False)
     if not (source.folder / "store.json").is_file():
         raise InputError(f"{other} is no store.")
-    _same_versions(
+    same_versions(
         source.folder,
         files.read_json(
             source.folder / "store.json", FORMAT, {"sellf": str, "jax": str}, sealed=False
@@ -237,7 +226,7 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
             if source.path(name).is_symlink():
                 raise DamagedError(f"{source.path(name)} is a link, and is not followed.")
             contents = source.contents(name)
-            _record(name, contents)
+            read_record(name, contents)
         except DamagedError as error:
             damaged.append(str(error))
             continue
@@ -253,68 +242,6 @@ def versions() -> dict[str, str]:
     return {"sellf": __version__, "jax": version("jax")}
 
 
-def sealed(contents: dict[str, bytes]) -> dict[str, bytes]:
-    """Return files with their checksums, as `sha256sum --check` reads them."""
-    sums = "".join(f"{sha256(text).hexdigest()}  {name}\n" for name, text in contents.items())
-    return contents | {SUMS: sums.encode()}
-
-
-def flat(metrics: dict[str, np.ndarray], evaluation: Any) -> dict[str, np.ndarray]:
-    """Return metrics and an evaluation as arrays by name."""
-    return {
-        **{f"metrics.{name}": value for name, value in metrics.items()},
-        **{f"disparities.{name}": value for name, value in evaluation.disparities.items()},
-        **{f"by_time.{name}": value for name, value in evaluation.by_time.items()},
-        "rewards": evaluation.rewards,
-        "acceptances": evaluation.acceptances,
-    }
-
-
-def unflat(
-    arrays: dict[str, np.ndarray], run: "RunSpec", groups: list[str]
-) -> tuple[dict[str, np.ndarray], Any]:
-    """Return metrics and evaluation from what `flat` made of them."""
-    from sellf.training.evaluation import Evaluation
-
-    def part(name: str) -> dict[str, np.ndarray]:
-        start = f"{name}."
-        return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
-
-    _check_shapes(arrays, len(groups))
-    evaluation = Evaluation(
-        notion=run.notion,
-        groups=tuple(groups),
-        rewards=arrays["rewards"],
-        disparities=part("disparities"),
-        acceptances=arrays["acceptances"],
-        by_time=part("by_time"),
-    )
-    # Earlier versions wrote a figure even where no label was predicted.
-    return part("metrics"), evaluation if run.has_predictor else evaluation.without_imputed()
-
-
-POINTS = ("reward", "disparity", "disparity_imputed", "disparity_accepted", "disparity_exact")
-BY_GROUP = ("acceptance", "qualification")
-
-
-def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
-    """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
-    (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
-    views = ("true", "imputed", "accepted", "exact")
-    shapes = {
-        **{f"disparities.{view}": (deployments,) for view in views},
-        "acceptances": (deployments, groups),
-        **{f"by_time.{name}": (deployments, points) for name in POINTS},
-        **{f"by_time.{name}": (deployments, points, groups) for name in BY_GROUP},
-    }
-    bad = [name for name, shape in shapes.items() if arrays[name].shape != shape]
-    bad += [name for name in ("rewards", "acceptances") if not np.isfinite(arrays[name]).all()]
-    # A disparity is NaN where it is not defined.
-    bad += [name for view in views if np.isinf(arrays[name := f"disparities.{view}"]).any()]
-    if bad or not deployments or not points:
-        raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
-
-
 def _read(path: Path) -> bytes:
     """Return a run's file: no link, device or pipe, which could hold anything."""
     try:
@@ -325,29 +252,8 @@ def _read(path: Path) -> bytes:
         raise
 
 
-def _record(name: str, contents: dict[str, bytes]) -> Record:
-    """Return the run that files hold."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    from sellf.training.spec import from_json
-
-    try:
-        config = files.parse_json(contents["config.json"])
-        if key_of(config["run"]) != name:
-            raise DamagedError(f"run {name} holds another run, {key_of(config['run'])}.")
-        run = from_json(config["run"])
-        arrays = load(contents["results.safetensors"])
-        groups = list(map(str, config["world_rules"]["groups"]))
-        metrics, evaluation = unflat(arrays, run, groups)
-        return Record(run, evaluation, metrics, float(config["seconds"]))
-    except DamagedError:
-        raise
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DamagedError(f"run {name} is damaged ({type(error).__name__}: {error}).") from None
-
-
-def _same_versions(path: Path, content: dict[str, Any]) -> None:
+def same_versions(path: Path, content: dict[str, Any]) -> None:
+    """Refuse runs of other versions than ours."""
     ours = versions()
     if {name: content[name] for name in ours} != ours:
         raise InputError(

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sellf import interrupts
 from sellf.errors import InputError
 from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anything
 from sellf.studies.engines.local import usable_cores
@@ -60,6 +61,7 @@ class RayEngine:
                 # JAX warns of forks; Ray's become other programs at once, which is harmless.
                 warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
                 _connect(ray, address, workers)
+            interrupts.keep()  # Ray ends its process on SIGTERM, without a word
         self.jobs: deque[Job] = deque()
         self.open: dict[Any, Job] = {}
         self.tried: dict[str, int] = {}

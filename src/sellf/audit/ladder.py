@@ -1,0 +1,86 @@
+"""What must one believe? The disparity under weaker and under stronger assumptions."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sellf.audit.interval import Interval
+from sellf.audit.measured import Measured
+from sellf.audit.verdict import Verdict, decide
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The disparity if one believes something of the hidden outcomes."""
+
+    belief: str
+    says: str
+    interval: Interval
+    verdict: Verdict
+    finite_sample: bool
+    contradicted: bool = False
+    """Whether the log shows that it is wrong; then there is no verdict."""
+
+
+@dataclass(frozen=True)
+class Ladder(Measured):
+    """The disparity under every belief, from the weakest to the strongest."""
+
+    key: ClassVar[str] = "ladder"
+    heading: ClassVar[str] = "What must one believe?"
+
+    rate: str
+    omega: float
+    delta: float
+    rungs: tuple[Rung, ...]
+
+    def check(self) -> None:
+        """Raise ValueError if a verdict does not follow from the figures beside it."""
+        for rung in self.rungs:
+            follows = "undetermined" if rung.contradicted else decide(rung.interval, self.omega)
+            if rung.verdict != follows:
+                raise ValueError(f"the verdict under {rung.belief!r} does not follow")
+
+    @property
+    def weakest(self) -> Rung | None:
+        """The first rung with a verdict."""
+        return next((rung for rung in self.rungs if rung.verdict != "undetermined"), None)
+
+    def _title(self) -> str:
+        found = self.weakest
+        if found is None:
+            return (
+                f"{self.rate}: no belief of the ladder gives a verdict at tolerance {self.omega:g}"
+            )
+        if found is self.rungs[0]:
+            return f"{self.rate}: {found.verdict.upper()} whatever one believes of the rejected"
+        return (
+            f"{self.rate}: {found.verdict.upper()} if one believes that {found.says}; less is not "
+            "enough for a verdict"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        return {
+            "belief": [rung.belief for rung in self.rungs],
+            "disparity": [rung.interval.value for rung in self.rungs],
+            "low": [rung.interval.low for rung in self.rungs],
+            "high": [rung.interval.high for rung in self.rungs],
+            "verdict": ["contradicted" if r.contradicted else r.verdict for r in self.rungs],
+            "guarantee": [
+                "finite-sample" if rung.finite_sample else "asymptotic" for rung in self.rungs
+            ],
+        }
+
+    def notes(self) -> list[str]:
+        """Return what each belief says."""
+        lines = [f"- {rung.belief}: {rung.says}" for rung in self.rungs]
+        return [
+            *lines,
+            f"Each interval holds with {1 - self.delta:.0%} confidence by itself if its belief is "
+            "true.",
+        ]
+
+    def plot(self) -> Any:
+        """Draw every rung's interval beside the tolerance; needs matplotlib."""
+        from sellf.audit.picture import draw_ladder
+
+        return draw_ladder(self)

@@ -1,0 +1,126 @@
+"""What an audit adds to the disparity where it is asked for: the table of such results."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sellf.audit.evidence import Evidence
+from sellf.audit.ladder import Ladder
+from sellf.audit.measured import Measured
+from sellf.audit.panel import Panel
+from sellf.audit.proxy import Proxy
+from sellf.audit.result import Audit
+from sellf.audit.strata import Within
+from sellf.errors import InputError
+from sellf.fairness.notions import define
+from sellf.logs.columns import name_of, names_of
+
+KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Proxy, Ladder, Panel, Within)}
+"""The results by name, in the order in which they are shown."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for beside the disparity."""
+
+    panel: bool = False
+    reference: str | None = None
+    unknown: tuple[str, ...] = ()
+    ladder: bool = False
+    examiner: str | None = None
+    within: tuple[str, ...] = ()
+    proxy: str | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything was."""
+        return self.panel or self.ladder or bool(self.within)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns it needs, each with the option that named it."""
+        single = ((self.examiner, "examiner"), (self.proxy, "group_probability"))
+        named = [(name, option) for name, option in single if name is not None]
+        return (*named, *((name, "within") for name in self.within))
+
+
+def wanted(options: dict[str, Any]) -> Wanted:
+    """Return what was asked for, taken out of the options of an audit."""
+    reference = options.pop("reference")
+    unknown = options.pop("unknown_group")
+    unknown = (unknown,) if isinstance(unknown, str) else tuple(unknown)
+    panel = bool(options.pop("panel")) or bool(unknown)
+    within = _listed(options.pop("within"))
+    panel |= reference is not None and not within
+    examiner = options.pop("examiner")
+    examiner = None if examiner is None else name_of(examiner, "examiner")
+    ladder = bool(options.pop("ladder")) or examiner is not None
+    found = Wanted(
+        panel, reference, tuple(map(str, unknown)), ladder, examiner, within, _proxy(options)
+    )
+    if found.anything and options["anytime"]:
+        raise InputError(
+            "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."
+        )
+    if found.proxy is not None and found.anything:
+        raise InputError(
+            "group_probability bounds one difference: leave out --panel, --reference, --ladder, "
+            "--examiner and --within, or name a column of groups with --group."
+        )
+    return found
+
+
+def _proxy(options: dict[str, Any]) -> str | None:
+    """Return the column with the chance of belonging to a group, checked with the others."""
+    if options["group_probability"] is None:
+        return None
+    column = name_of(options["group_probability"], "group_probability")
+    if options["group"]:
+        raise InputError(
+            "group and group_probability are both named: give the column of groups, or the chance "
+            "of belonging to one that is not recorded."
+        )
+    for name in ("by", "anytime", "person", "matures_after"):
+        if options[name]:
+            flag = name.replace("_", "-")
+            raise InputError(
+                f"--group-probability does not go with --{flag}: leave one of them out."
+            )
+    return column
+
+
+def _listed(names: Any) -> tuple[str, ...]:
+    """Return columns that were named one by one, or with commas between them."""
+    several = (names,) if isinstance(names, str) else names_of(names, "within")
+    return names_of([part.strip() for name in several for part in name.split(",")], "within")
+
+
+def measured(audit: Audit, evidence: Evidence, asked: Wanted) -> Audit:
+    """Return an audit with what else was asked for; of several rates, each with its own."""
+    if not asked.anything:
+        return audit
+    if audit.parts:
+        parts = {name: measured(part, evidence, asked) for name, part in audit.parts.items()}
+        return replace(audit, parts=parts)
+    usable = evidence if audit.void is None else evidence.without_propensities()
+    found: list[Measured] = []
+    if asked.ladder:
+        from sellf.audit.rungs import ladder
+
+        found += [one for one in (ladder(audit, evidence, asked.examiner),) if one is not None]
+    if asked.panel:
+        found.append(_panel(audit, usable, asked))
+    if asked.within:
+        from sellf.audit.standardising import within
+
+        found.append(within(audit, usable, asked.within, asked.reference))
+    return replace(audit, measures={one.key: one for one in found})
+
+
+def _panel(audit: Audit, evidence: Evidence, asked: Wanted) -> Panel:
+    from sellf.audit.comparing import panel
+
+    value = np.array([group.value for group in audit.by_group.values()])
+    how = {"delta": audit.delta, "reference": asked.reference, "unknown": asked.unknown}
+    return panel(define(audit.notion).alone, evidence, value, **how)

@@ -1,0 +1,92 @@
+"""What is odd about a CSV file that cannot be read, in a sentence with the line to look at."""
+
+import csv
+import itertools
+from collections.abc import Iterator
+from io import TextIOWrapper
+from pathlib import Path
+from typing import IO, Any
+
+from sellf.logs.encodings import open_text
+
+PATIENCE = 2_000_000
+"""Lines that are looked at."""
+LONGEST = 2_000_000
+"""Letters that a line may have; DuckDB reads no longer ones."""
+
+
+def opened(path: Path) -> IO[Any]:
+    """Open a text file in UTF-8, compressed or not."""
+    return TextIOWrapper(open_text(path), newline="", encoding="utf-8-sig")
+
+
+def first_line(path: Path) -> str:
+    """Return the first line of a file, or as much of it as a line may have."""
+    with opened(path) as file:
+        return file.readline(LONGEST)
+
+
+def separator(line: str) -> str | None:
+    """Return what separates the values of a header; nothing, if it is not clear."""
+    try:
+        return csv.Sniffer().sniff(line, delimiters=",;\t|").delimiter
+    except csv.Error:
+        return None
+
+
+def fault(path: Path, mark: str | None = None, quote: str = '"') -> str | None:
+    """Return what is wrong with a file and what to do about it; nothing, if that is not found.
+
+    Args:
+        path: of a file in UTF-8.
+        mark: what separates values; None: as the header looks.
+        quote: what stands around values.
+    """
+    mark = mark or separator(first_line(path))
+    if mark is None:
+        return None
+    seen = _Lines()
+    with opened(path) as file:
+        rows = csv.reader(seen.of(file), delimiter=mark, quotechar=quote, strict=True)
+        began, columns = 1, 0
+        try:
+            for row in rows:
+                columns = columns or len(row)
+                if row and len(row) != columns:
+                    return (
+                        f"line {began} has {len(row)} values and the header {columns}. Correct "
+                        f"that line; a value that holds {_say(mark)} needs double quotes around it."
+                    )
+                began = rows.line_num + 1
+        except csv.Error:
+            if seen.longest > LONGEST:
+                return f"line {rows.line_num} has more than {LONGEST:,} letters."
+            return (
+                f"a double quote in line {began} is not closed, or not doubled within quotes. Put "
+                'two ("") where a value holds one.'
+            )
+    if seen.longest > LONGEST:
+        return f"a line has more than {LONGEST:,} letters."
+    if len(seen.ends) > 1:
+        return "its lines end in different ways. Save it again, with one kind of line end."
+    return None
+
+
+class _Lines:
+    """How the lines of a file end, and how long they are."""
+
+    def __init__(self) -> None:
+        self.ends: set[str] = set()
+        self.longest = 0
+
+    def of(self, file: IO[Any]) -> Iterator[str]:
+        """Return the lines, each cut where no line can go on."""
+        pieces = iter(lambda: file.readline(LONGEST + 1), "")
+        for line in itertools.islice(pieces, PATIENCE):
+            self.longest = max(self.longest, len(line))
+            self.ends.add(line[len(line.rstrip("\r\n")) :] or "\n")
+            yield line
+
+
+def _say(mark: str) -> str:
+    return "a tab" if mark == "\t" else mark

@@ -1,0 +1,120 @@
+"""A study's finished runs as one small file, for another machine to go on from.
+
+A tar archive, compressed with xz: `store.json`, and of every run its configuration and its results
+with their checksums. The agent is left out, what deployments did over time is averaged over
+deployments, and figures of training are kept only where the study draws them: 2 KB a run instead
+of 200. Tables, figures and selection read such a run as any other.
+"""
+
+import io
+import json
+import lzma
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from sellf import files
+from sellf.errors import InputError
+from sellf.studies import plan, run_files, store
+from sellf.studies.plan import FORMAT
+from sellf.studies.results import results
+from sellf.studies.run_files import DamagedError
+from sellf.studies.spec import Study
+from sellf.studies.statistics import mean_over
+from sellf.studies.store import Store
+
+SUFFIX = ".tar.xz"
+LEARNING = {"ablation-disparity", "ablation-renyi", "bound-terms", "weights"}
+"""Figures that are drawn from how training went."""
+MARK = "store.json"
+MOST_FILE, MOST_ALL = 64 * 2**20, 4 * 2**30
+"""Bytes that one file and that all files of an archive may have."""
+
+
+def export(study: Study, kept: Store, path: Path) -> int:
+    """Write what a store has of a study to a file; return how many runs that is."""
+    found = results(study, kept)
+    specs = [run.spec for cell in found.cells for run in (*cell.grid, *cell.final)]
+    names = sorted({plan.key(spec) for spec in specs})
+    if not names:
+        raise InputError(f"{kept.folder} has no run of {study.name}: there is nothing to export.")
+    metrics = bool(LEARNING & set(study.draw))
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:xz") as archive:
+        _add(archive, MARK, json.dumps({"format": FORMAT, **store.versions()}).encode())
+        for name in names:
+            for file, content in compact(kept.contents(name), metrics).items():
+                _add(archive, f"runs/{name}/{file}", content)
+    files.write(path, buffer.getvalue())
+    return len(names)
+
+
+def compact(contents: dict[str, bytes], metrics: bool) -> dict[str, bytes]:
+    """Return a run's files without its agent, with its results as small as tables need them."""
+    from safetensors.numpy import load
+
+    small = {}
+    for name, values in load(contents["results.safetensors"]).items():
+        if name.startswith("metrics.") and not metrics:
+            continue
+        if name.startswith("by_time.") and values.ndim > 1:
+            values = mean_over(values)[None]
+        single = values.dtype == np.float64
+        small[name] = values.astype(np.float32) if single else np.asarray(values)
+    own = {
+        name: contents[name] for name in contents if name in ("config.json", "world.safetensors")
+    }
+    return run_files.sealed({**own, "results.safetensors": files.tensors_to_bytes(small)})
+
+
+def merge(into: Store, path: Path) -> tuple[int, int, list[str]]:
+    """Take runs from an archive; return how many came, how many were there, and what is bad."""
+    here, came, there = into.done(), 0, 0
+    damaged: list[str] = []
+    for name, contents in _runs(path):
+        if name in here:
+            there += 1
+            continue
+        try:
+            run_files.check_whole(name, contents)
+        except DamagedError as error:
+            damaged.append(str(error))
+            continue
+        into.put(name, contents)
+        into.clear_failure(name)
+        came += 1
+    return came, there, damaged
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """Yield an archive's runs; nothing is unpacked to disk, and no name is taken for a path."""
+    runs: dict[str, dict[str, bytes]] = {}
+    total = 0
+    try:
+        with tarfile.open(path, "r:xz") as archive:
+            for entry in archive:
+                parts = entry.name.split("/")
+                total += entry.size
+                if not entry.isreg() or entry.size > MOST_FILE or total > MOST_ALL:
+                    raise InputError(f"{path} is no archive of runs: {entry.name[:60]!r} in it.")
+                reader = archive.extractfile(entry)
+                content = b"" if reader is None else reader.read()
+                if parts == [MARK]:
+                    store.same_versions(path, files.parse_json(content))
+                elif len(parts) == 3 and parts[0] == "runs" and run_files.is_name(parts[1]):
+                    runs.setdefault(parts[1], {})[parts[2]] = content
+                else:
+                    raise InputError(f"{path} is no archive of runs: {entry.name[:60]!r} in it.")
+    except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is no archive of runs, or damaged: {error}.") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+    yield from runs.items()
