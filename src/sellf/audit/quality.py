@@ -1,16 +1,17 @@
 """The data before the answer: what of a log was read, what is missing, what to doubt."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sellf.audit.evidence import Evidence
+from sellf.audit.measured import to_plain
 from sellf.logs.cautions import look_alikes
 from sellf.logs.log import Log
 from sellf.logs.names import say
-from sellf.logs.person import BINS, Floats
+from sellf.logs.person import BINS, Floats, LeftOut
 
 GOOD_AUC = 0.6
 """Below it, a score tells good outcomes from bad ones hardly better than chance."""
@@ -53,8 +54,7 @@ class Quality:
     rows: int
     """Read from the log."""
     used: int
-    left_out: tuple[tuple[str, int], ...]
-    """Why rows were not used, and how many."""
+    left_out: tuple[LeftOut, ...]
     first: str | None
     last: str | None
     duplicates: int | None
@@ -66,21 +66,7 @@ class Quality:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        made = asdict(self)
-        return made | {
-            "left_out": [{"why": why, "rows": rows} for why, rows in self.left_out],
-            "groups": [group._asdict() for group in self.groups],
-            "calibration": [
-                {
-                    "of": one.of,
-                    "estimated": one.estimated,
-                    "auc": one.auc if np.isfinite(one.auc) else None,
-                    "bins": [bin._asdict() for bin in one.bins],
-                }
-                for one in self.calibration
-            ],
-            **{name: list(made[name]) for name in ("look_alikes", "identifiers", "after_decision")},
-        }
+        return to_plain(self)
 
 
 def quality(source: Log, evidence: Evidence) -> Quality:
@@ -92,12 +78,11 @@ def quality(source: Log, evidence: Evidence) -> Quality:
     """
     facts = source.facts
     total = evidence.sums.by_group()
-    left = tuple((one.why, one.rows) for one in source.left_out)
     figures = zip(evidence.names, total.people, total.accepted, total.pending, strict=True)
     return Quality(
-        rows=source.count + sum(rows for _, rows in left),
+        rows=source.count + sum(one.rows for one in source.left_out),
         used=source.count,
-        left_out=left,
+        left_out=source.left_out,
         first=facts.first,
         last=facts.last,
         duplicates=facts.duplicates,

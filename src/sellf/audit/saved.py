@@ -8,7 +8,7 @@ from sellf import files
 from sellf.audit.interval import Interval
 from sellf.audit.measured import from_plain
 from sellf.audit.measures import KINDS
-from sellf.audit.quality import Bin, Calibration, GroupQuality, Quality
+from sellf.audit.quality import Quality
 from sellf.audit.result import (
     Audit,
     Audits,
@@ -123,7 +123,7 @@ def _audit(saved: dict[str, Any]) -> Audit:
         differences=None if two or not saved["pairs"] else _pairs(saved["pairs"]),
         origin=None if saved["origin"] is None else _origin(saved["origin"]),
         waiting=_waiting(saved.get("waiting"), by_say),
-        quality=_quality(saved.get("quality")),
+        quality=None if saved.get("quality") is None else from_plain(Quality, saved["quality"]),
         parts=parts,
         measures={
             name: from_plain(KINDS[name], found)
@@ -207,42 +207,6 @@ def _waiting(saved: Any, names: dict[str, Any]) -> Waiting | None:
     # A group without a decision that counts is named here only.
     immature = {names.get(key, key): int(n) for key, n in saved["immature"].items()}
     return Waiting(saved["cutoff"], immature, _keyed(saved["pending"], names, int))
-
-
-def _quality(saved: Any) -> Quality | None:
-    if saved is None:
-        return None
-    days = (None if saved[name] is None else _text(saved[name]) for name in ("first", "last"))
-    first, last = days
-    return Quality(
-        rows=_whole(saved["rows"]),
-        used=_whole(saved["used"]),
-        left_out=tuple((_text(one["why"]), _whole(one["rows"])) for one in saved["left_out"]),
-        first=first,
-        last=last,
-        duplicates=None if saved["duplicates"] is None else _whole(saved["duplicates"]),
-        groups=tuple(
-            GroupQuality(
-                _text(one["group"]), *(_whole(one[n]) for n in ("rows", "accepted", "pending"))
-            )
-            for one in saved["groups"]
-        ),
-        look_alikes=_texts(saved["look_alikes"]),
-        identifiers=_texts(saved["identifiers"]),
-        after_decision=_texts(saved["after_decision"]),
-        calibration=tuple(
-            Calibration(
-                _text(one["of"]),
-                _flag(one["estimated"]),
-                _number(one["auc"]),
-                tuple(
-                    Bin(_number(bin["predicted"]), _number(bin["observed"]), _whole(bin["people"]))
-                    for bin in one["bins"]
-                ),
-            )
-            for one in saved["calibration"]
-        ),
-    )
 
 
 def _overlap(saved: Any, names: dict[str, Any]) -> Overlap | None:
