@@ -7,7 +7,8 @@
 
 What is measured is kept in a folder (--runs), cell by cell: a run that was ended goes on where it
 was, and cells that had no time for all of their logs get as much time again. After a change to the
-audit name a new folder, since what is kept was measured before.
+audit name a new folder, since what is kept was measured before. Cells and notions that a change
+leaves as they were need not be measured again: name them with --knowledge, --before and --same.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from coverage_study.cells import Cell, catalogue
 from coverage_study.measure import measure
 from coverage_study.report import write
-from coverage_study.store import append, code, finished
+from coverage_study.store import append, code, finished, from_table, joined
 
 COMMAND = "python tools/measure_coverage.py docs/audit"
 
@@ -46,6 +47,11 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--logs", type=int, default=2000, help="at most so many logs a cell")
     parser.add_argument("--least", type=int, default=200, help="at least so many, however long")
     parser.add_argument("--seconds", type=float, default=60, help="of the processor, for a cell")
+    parser.add_argument("--knowledge", help="only cells whose audit is given this: propensity, ...")
+    parser.add_argument("--before", type=Path, help="coverage.csv for what is not measured again")
+    parser.add_argument(
+        "--same", action="append", default=[], help="a notion that has not changed since --before"
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="every tenth cell, ten logs")
     parser.add_argument("--list", action="store_true", help="print the cells and end")
@@ -121,6 +127,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     how = {"most": typed.logs, "least": min(typed.least, typed.logs), "seconds": typed.seconds}
     wanted = chosen_cells(cells, typed.cells)
+    if typed.knowledge is not None:
+        wanted = [cell for cell in wanted if cell.knowledge == typed.knowledge]
+    older = {} if typed.before is None else from_table(typed.before, cells)
     if typed.quick:
         wanted, how = wanted[::10], {"most": 10, "least": 2, "seconds": 2}
     done, _ = finished(typed.runs, cells)
@@ -128,6 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
     left = [cell for cell in wanted if before.get(cell.number, 0) < how["most"]]
     run(left, before, typed.runs, how, typed.workers)
     done, codes = finished(typed.runs, cells)
+    done = joined(done, older, set(typed.same))
     write(typed.folder, cells, done, COMMAND)
     print(f"{len(done)} of {len(cells)} cells are in {typed.folder}/coverage.md")
     if codes != {code()}:

@@ -37,6 +37,11 @@ if _TYPE_CHECKING:
     from sellf.envs.custom import world_from_frame
     from sellf.envs.world import World
     from sellf.envs.worlds import make_world
+    from sellf.offline.cutoffs import Cutoffs, cutoffs
+    from sellf.offline.improve import Improvement, improve
+    from sellf.offline.policy import LearnedPolicy, load_policy
+    from sellf.offline.result import WhatIf
+    from sellf.offline.whatif import whatif
     from sellf.planning.frontier import Frontier, frontier
     from sellf.planning.plan import plan
     from sellf.planning.result import Plan
@@ -61,6 +66,18 @@ _LAZY = {
 }
 """Names that need JAX, and the modules that bring it in when they are first used."""
 
+_LATER = {
+    "Cutoffs": "sellf.offline.cutoffs",
+    "cutoffs": "sellf.offline.cutoffs",
+    "Improvement": "sellf.offline.improve",
+    "improve": "sellf.offline.improve",
+    "LearnedPolicy": "sellf.offline.policy",
+    "load_policy": "sellf.offline.policy",
+    "WhatIf": "sellf.offline.result",
+    "whatif": "sellf.offline.whatif",
+}
+"""Names that need no JAX, but a while to import."""
+
 if "gymnasium" in _sys.modules:
     from sellf.envs.registration import register as _register
 
@@ -68,18 +85,20 @@ if "gymnasium" in _sys.modules:
 
 
 def __getattr__(name: str) -> _Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'sellf' has no attribute {name!r}")
     from importlib import import_module
     from importlib.util import find_spec
 
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sellf' has no attribute {name!r}")
     if find_spec("jax") is None:
         raise ImportError(f"sellf.{name} needs JAX: type `pip install 'sellf[train]'`.")
     return getattr(import_module(_LAZY[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_LATER})
 
 
 __all__ = [
@@ -88,13 +107,17 @@ __all__ = [
     "Audits",
     "Certificate",
     "Counts",
+    "Cutoffs",
     "Decomposition",
     "Disparity",
     "Evaluation",
     "Frontier",
+    "Improvement",
+    "LearnedPolicy",
     "Limits",
     "Plan",
     "UndefinedUtilityWarning",
+    "WhatIf",
     "World",
     "accepted_by_any",
     "accepted_in_pool",
@@ -103,6 +126,7 @@ __all__ = [
     "certify",
     "cortes",
     "cortes_two_sided",
+    "cutoffs",
     "decompose",
     "disparity",
     "effective_sample_size",
@@ -110,7 +134,9 @@ __all__ = [
     "evaluate",
     "frontier",
     "importance_weights",
+    "improve",
     "load",
+    "load_policy",
     "make_world",
     "plan",
     "renyi",
@@ -119,5 +145,6 @@ __all__ = [
     "resume",
     "self_normalised_mean",
     "train",
+    "whatif",
     "world_from_frame",
 ]

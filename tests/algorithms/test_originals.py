@@ -293,6 +293,30 @@ def test_cup_s_projection_is_the_original_s_and_its_multiplier_has_a_limit(rng):
     assert float(result.figures["multiplier"]) == pytest.approx(0.01)
 
 
+def test_cup_s_second_pass_is_omnisafe_s_and_both_critics_learn_in_it(rng):
+    """lambda (1 - gamma l) / (1 - gamma) ratio A_cost + KL(new || after the first pass)."""
+    logit, before = rng.normal(size=(2, STEPS))
+    action = rng.integers(0, 2, STEPS)
+    decided, cost, values, target = rng.normal(size=(4, STEPS))
+    config = cup.CUP(cost_gamma=0.99, gae_lambda=0.95, value=0.5)
+    batch = batch_of(
+        WORLD.space, np.zeros(STEPS, int), f32(logit), f32(before), {"cost_advantage": f32(cost)},
+        {"multiplier": f32(0.3)},
+    )._replace(
+        action=jnp.asarray(action),
+        log_probability=f32(decided),
+        values=f32([values, 2 * values]),
+        target=f32(np.stack([target, target], axis=1)),
+    )  # fmt: skip
+    new, old = 1 / (1 + np.exp(-logit)), 1 / (1 + np.exp(-before))
+    ratio = np.exp(np.log(np.where(action, new, 1 - new)) - decided)
+    kl = new * np.log(new / old) + (1 - new) * np.log((1 - new) / (1 - old))
+    coefficient = (1 - 0.99 * 0.95) / (1 - 0.99)
+    policy = (0.3 * coefficient * ratio * cost + kl).mean()
+    critics = ((values - target) ** 2).mean() + ((2 * values - target) ** 2).mean()
+    assert float(cup.project(config, batch)) == pytest.approx(policy + 0.5 * critics, rel=1e-3)
+
+
 def test_subsets_are_uniform_and_never_hold_one_twice():
     chosen, there = published.subsets(jax.random.key(0), 6000, 3, jnp.asarray(5))
     rows = np.sort(np.asarray(chosen).T, axis=1)

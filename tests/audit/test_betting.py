@@ -10,8 +10,9 @@ from scipy.stats import binom
 
 from coverage_study.cells import STUDIED as NOTIONS
 from sellf.audit import betting
-from sellf.audit.betting import LARGEST_LOSS, games, lower, lower_difference
+from sellf.audit.betting import LARGEST_LOSS, lower, lower_difference
 from sellf.audit.candidates import climb, corners
+from sellf.audit.games import games, orders, prediction
 from sellf.fairness.notions import Counts, define, utility
 from sellf.logs.person import Person
 from tests.audit.plain import draw, truths
@@ -110,9 +111,7 @@ def test_later_rows_change_no_stake_no_reach_and_no_prediction(notion, score):
             ):
                 assert np.array_equal(a[..., : row + 1], b[..., : row + 1])
             assert np.array_equal(mine.part[..., :row], theirs.part[..., :row])
-        before, after = (
-            np.broadcast_to(betting.prediction(who, TAU), 60) for who in (person, other)
-        )
+        before, after = (np.broadcast_to(prediction(who, TAU), 60) for who in (person, other))
         assert np.array_equal(before[: row + 1], after[: row + 1])
 
 
@@ -121,7 +120,7 @@ def test_the_rows_of_one_person_are_one_draw(notion):
     rng = np.random.default_rng(1)
     unit = np.repeat(np.arange(20), 1 + rng.integers(0, 4, 20))
     person = draw(rng, 0, len(unit), score=True)._replace(unit=unit)
-    order = betting.orders(20, 3, rng)
+    order = orders(20, 3, rng)
     found = games(define(notion).alone, person, order, alpha=0.05, overlap=TAU)
     assert found.low.part.shape == found.high.part.shape == (3, 20)
     if notion == "demographic":
@@ -150,7 +149,7 @@ def test_the_rows_of_one_person_are_one_draw(notion):
 
 def several(notion, person, rng, alpha):
     return games(
-        define(notion).alone, person, betting.orders(person.units, 3, rng), alpha=alpha, overlap=TAU
+        define(notion).alone, person, orders(person.units, 3, rng), alpha=alpha, overlap=TAU
     )
 
 
@@ -228,3 +227,20 @@ def test_logarithms_do_not_overflow_where_capital_would_and_nobody_says_nothing(
     nobody = betting.Game(*(np.empty((1, 0)) for _ in range(4)))
     assert lower(nobody, 0.05) == 0
     assert lower_difference(nobody, many, (0.1, 0.9), (0.2, 0.3), 0.05) == pytest.approx(-0.2)
+
+
+@pytest.mark.parametrize("notion", NOTIONS)
+@pytest.mark.parametrize("constant", [None, 0.02, 0.97])
+def test_no_row_costs_more_than_was_known_before_it(notion, constant):
+    """At any candidate, with propensities from the overlap up and scores that are wrong."""
+    rng = np.random.default_rng(7)
+    p = np.where(rng.random(400) < 0.3, 0.01, rng.random(400))
+    accepted = (rng.random(400) < p) * 1.0
+    positive = accepted * (rng.random(400) < 0.3)
+    pending = accepted * (1 - positive) * (rng.random(400) < 0.2)
+    score = None if constant is None else np.full(400, constant)
+    person = Person(accepted, positive, p, score, pending=pending)
+    order = np.stack([rng.permutation(400) for _ in range(5)])
+    for game in games(define(notion).alone, person, order, alpha=0.05, overlap=TAU):
+        for m in (0.0, 0.05, 0.4, 1.0):
+            assert np.all(m * game.whole - game.part <= game.loss(m) + 1e-9)

@@ -92,7 +92,7 @@ def test_a_fair_system_is_called_fair_and_an_unfair_one_unfair():
 def test_a_new_log_of_as_many_people_as_were_asked_for_settles_it():
     asked = settled = 0
     for seed in range(12):
-        log = lending(3000, seed=seed, gap=0.3)
+        log = lending(1200, seed=seed, gap=0.3)
         first = sellf.audit(log, **COLUMNS, omega=0.1)
         if first.needed is None:
             continue

@@ -5,7 +5,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sellf.audit.scores import Side, by_unit, extremes, reach, running_prediction, scores, sides
+from sellf.audit.scores import (
+    Side,
+    averaged,
+    best_share,
+    by_unit,
+    extremes,
+    furthest_averaged,
+    mixed,
+    reach,
+    running_prediction,
+    scores,
+    sides,
+)
 from sellf.fairness.notions import TABLE, define
 from sellf.logs.person import Person
 
@@ -63,8 +75,8 @@ def test_scores_stay_within_their_reach(people, below, above, clip):
             assert np.all(found.high0 >= -above - 1e-9)
 
 
-@given(people=rows, k=st.floats(1, 30))
-def test_cut_sides_stay_within_the_reach_that_moments_take_for_granted(people, k):
+@given(people=rows, k=st.floats(0.1, 30), share=st.sampled_from([0.0, 0.4, 1.0]))
+def test_cut_sides_stay_within_the_reach_that_moments_take_for_granted(people, k, share):
     """What `pilot` promises of every notion, whatever happens: |part - u whole - mean| <= h."""
     from sellf.audit.moments import Sample
     from sellf.audit.pilot import Prepared
@@ -72,9 +84,9 @@ def test_cut_sides_stay_within_the_reach_that_moments_take_for_granted(people, k
     p, f, _, _ = outcomes(people)
     assume(np.all(p > 0))
     nobody = of_kind((0.0, 0.0), p[:0], f[:0])
-    ready = Prepared(nobody, nobody, np.zeros(10), k, TAU)
+    ready = Prepared(nobody, nobody, np.zeros(10), k, TAU, share)
     for notion in RATES:
-        limits = extremes(define(notion).alone, k)
+        limits = extremes(define(notion).alone, k, smooth=share > 0)
         for at in (0, 1):
             for kind, pending in [*((kind, None) for kind in KINDS), ((1.0, 0.0), np.ones(len(p)))]:
                 side = ready._sides(define(notion).alone, of_kind(kind, p, f, pending=pending))[at]
@@ -113,8 +125,9 @@ def test_an_outcome_that_is_not_known_yet_takes_its_worse_value(people, below, a
                 assert np.all(less[1] >= more[1] - size), (notion, y, t)
 
 
-@given(people=rows, t=chance)
-def test_sides_are_right_on_average_at_the_true_utility_of_every_row(people, t):
+@given(people=rows, t=chance, share=st.sampled_from([0.0, 0.4, 1.0]))
+def test_sides_are_right_on_average_at_the_true_utility_of_every_row(people, t, share):
+    """As decisions are, and averaged over their chance, wherever the score is not cut."""
     p, f, good, weights = outcomes(people)
     assume(np.all(p >= TAU))
     truth = {
@@ -130,13 +143,70 @@ def test_sides_are_right_on_average_at_the_true_utility_of_every_row(people, t):
         means = np.zeros((2, len(p)))
         for kind, weight in zip(KINDS, weights, strict=True):
             person = of_kind(kind, p, f)
-            found = sides(define(notion).alone, person, scores(person, TAU, f, 200.0, 200.0))
-            for i, side in enumerate(found):
+            score = scores(person, TAU, f, 200.0, 200.0)
+            smooth = averaged(person, TAU, f, 200.0, 200.0)
+            plain, other = (sides(define(notion).alone, who, score) for who in (person, smooth))
+            for i, side in enumerate(mixed(plain, other, (share, share))):
                 means[i] += weight * (
                     side.part if side.whole is None else side.part - t * side.whole
                 )
         for mean in means:
             assert mean == pytest.approx(expected, abs=1e-7)
+
+
+@given(people=rows, below=st.floats(0, 20), above=st.floats(0, 20))
+def test_averaged_rows_are_between_the_people_furthest_out(people, below, above):
+    """So no sum of p, p s and s is larger for any of them: a convex hull, in every direction."""
+    p, f, _, _ = outcomes(people)
+    assume(np.all(p > 0))
+    corners = np.array(furthest_averaged(below, above))
+    directions = np.random.default_rng(0).standard_normal((200, 3))
+    most = (corners @ directions.T).max(axis=0)
+    for kind in KINDS:
+        person = of_kind(kind, p, f)
+        rows = averaged(person, TAU, f, below, above)
+        score = scores(person, TAU, f, below, above)
+        done = rows.accepted != person.accepted
+        for label in (score.low0, score.high0):
+            points = np.stack([rows.accepted, rows.positive, label], axis=1)[done]
+            assert np.all(points @ directions.T <= most + 1e-9 * (1 + below + above))
+            assert rows.positive[done] == pytest.approx((p * label)[done], abs=1e-9)
+
+
+@given(people=rows, k=st.floats(0.1, 10))
+def test_rows_are_not_averaged_without_overlap_or_where_scores_are_cut(people, k):
+    p, f, _, _ = outcomes(people)
+    for kind in KINDS:
+        person = of_kind(kind, p, f)
+        rows = averaged(person, TAU, f, k, k)
+        cut = (p < TAU) | (np.maximum(f, 1 - f) * (1 - p) > (k + 1e-9) * p)
+        assert np.array_equal(rows.accepted[cut], person.accepted[cut])
+        assert np.array_equal(rows.positive[cut], person.positive[cut])
+    unknown = of_kind((1.0, 1.0), p, f)._replace(propensity=None)
+    assert averaged(unknown, TAU, f, k, k) is unknown
+
+
+@pytest.mark.parametrize("notion", ["accuracy", "opportunity", "false-positive-rate"])
+@pytest.mark.parametrize("guess", ["right", "constant", "reversed"])
+def test_averaged_rows_count_as_much_as_makes_estimates_vary_least(notion, guess):
+    rng = np.random.default_rng(3)
+    p, good = rng.uniform(0.2, 0.9, 4000), rng.uniform(0.0, 0.5, 4000)
+    f = {"right": good, "constant": np.full(4000, 0.5), "reversed": 1 - good}[guess]
+    accepted = (rng.random(4000) < p) * 1.0
+    person = Person(accepted, accepted * (rng.random(4000) < good), p, None)
+    rate, score = define(notion).alone, scores(person, TAU, f, 50.0, 50.0)
+    smooth = averaged(person, TAU, f, 50.0, 50.0)
+    plain, other = (sides(rate, who, score) for who in (person, smooth))
+    u = plain.low.part.mean() / (1.0 if plain.low.whole is None else plain.low.whole.mean())
+
+    def variance(share):
+        side = mixed(plain, other, (share, share)).low
+        return float(np.var(side.part - (0.0 if side.whole is None else u * side.whole)))
+
+    found = best_share(plain.low, other.low)
+    assert variance(found) <= 1.01 * min(variance(share) for share in np.linspace(0, 1, 41))
+    if guess == "right":
+        assert found >= 0.9
 
 
 @pytest.mark.parametrize("known", ["nothing", "everything"])
@@ -174,3 +244,17 @@ def test_the_rows_of_one_person_count_by_their_mean():
     assert side.whole == pytest.approx([0.5, 2, 4])
     plain = Side(np.ones(2), None)
     assert by_unit(plain, None) is plain
+
+
+def test_a_running_prediction_knows_nothing_of_the_same_person():
+    """Somebody's rows may share one decision, so that one of them would tell of the others."""
+    rng = np.random.default_rng(2)
+    unit = np.repeat(np.arange(12), 4)
+    p, accepted = rng.random(48), (rng.random(48) < 0.6) * 1.0
+    label = (rng.random(48) < 0.4) * 1.0
+    found = running_prediction(Person(accepted, accepted * label, p, None, unit=unit), 0.0)
+    for row in range(48):
+        start = 4 * unit[row]
+        alone = np.r_[np.arange(start), row]
+        before = Person(accepted[alone], (accepted * label)[alone], p[alone], None)
+        assert found[row] == pytest.approx(running_prediction(before, 0.0)[-1])

@@ -287,3 +287,32 @@ def test_views_are_those_of_the_rows():
             naive = sellf.disparity(notion, **log, view="accepted")
             assert found.naive == pytest.approx(list(naive.by_group.values()))
         assert np.all(found.low == found.high)
+
+
+@pytest.mark.parametrize("predicted", [True, False])
+def test_estimates_average_over_decisions_where_their_chance_is_known(predicted):
+    """p in place of A and p s in place of A Y, by hand; f is the share by stratum if not given."""
+    person = people() if predicted else people()._replace(prediction=None)
+    codes = (np.arange(N) % 2).astype(np.intp)
+    sums = add_up(codes, 2, person, 0.01)
+    p, f = person.propensity, person.prediction
+    if f is None:
+        bins = np.minimum((p * 10).astype(int), 9) + 10 * codes
+        seen, good = (np.bincount(bins, x, 20) for x in (person.accepted, person.positive))
+        f = (good / np.maximum(seen, 1))[bins]
+    both = p * f + person.positive - person.accepted * f
+    s = both / p
+    expected = {
+        "qualification": (s, 1.0),
+        "accuracy": (1 - p + 2 * both - s, 1.0),
+        "opportunity": (both, s),
+        "false-positive-rate": (p - both, 1 - s),
+        "demographic": (person.accepted, 1.0),
+        "predictive-parity": (person.positive, person.accepted),
+    }
+    for notion, (part, whole) in expected.items():
+        found = views(define(notion).alone, sums, predicted=predicted, trusted=False, averaged=True)
+        for group in (0, 1):
+            mine = codes == group
+            below = np.broadcast_to(whole, N)[mine].sum()
+            assert found.value[group] == pytest.approx(part[mine].sum() / below), notion

@@ -37,7 +37,7 @@ class Kind:
 
 
 def short_training() -> dict[str, Any]:
-    return {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+    return {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 
 
 def own_world() -> Any:

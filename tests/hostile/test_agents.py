@@ -12,7 +12,7 @@ from sellf.cli import main
 from sellf.errors import InputError
 from sellf.training import loop
 
-SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 300, "window": 200, "horizon": 200}
 
 

@@ -15,7 +15,7 @@ from sellf.errors import InputError
 from sellf.text import plain_json
 
 SMALL = {"population": 300, "window": 200}
-SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 AUDIT = ["--group", "g", "--decision", "d", "--outcome", "y", "--propensity", "p", "--seed", "1"]
 
 

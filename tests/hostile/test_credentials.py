@@ -12,7 +12,7 @@ from sellf.training import loggers, loop, trackers
 from sellf.training.loggers import LogWarning
 from sellf.training.trackers import About, MLflow, WeightsAndBiases
 
-SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 300, "window": 200}
 
 

@@ -15,7 +15,7 @@ from sellf.text import name, plain
 from tests.studies.tiny import TEXT
 
 EVIL = "\x1b]0;title\x07\x1b[31m\u202eab\x85\x00[/red][b]"
-SHORT = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 
 
 @pytest.mark.parametrize(

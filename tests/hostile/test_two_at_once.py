@@ -103,7 +103,7 @@ def test_a_run_folder_is_one_process_s_until_that_ends(tmp_path, monkeypatch, ca
     pytest.importorskip("fcntl")
     monkeypatch.setenv("SELLF_CACHE", str(tmp_path / "cache"))
     small = {"population": 300, "window": 200}
-    settings = {"steps": 512, "rollout": 256, "epochs": 1, "progress": False}
+    settings = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 
     def stop(iteration, row):
         raise MemoryError
@@ -122,7 +122,7 @@ def test_a_run_folder_is_one_process_s_until_that_ends(tmp_path, monkeypatch, ca
     other.communicate()
     assert main(["train", "--resume", str(tmp_path / "run"), "--quiet"]) == 0
     rows = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    assert len(rows) == 2
+    assert len(rows) == 4
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
         "agent.safetensors",
         "checkpoint.safetensors",

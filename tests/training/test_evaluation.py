@@ -14,7 +14,7 @@ from sellf.report import compare, run_data
 from sellf.studies import run_files
 from sellf.training import evaluation, loop
 
-SHORT = {"steps": 256, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 200, "window": 100, "horizon": 512}
 
 
@@ -125,7 +125,7 @@ def test_a_training_says_that_it_compiles_before_it_does(capsys, monkeypatch):
         raise SystemExit(capsys.readouterr().err)
 
     monkeypatch.setattr(loop, "program", program)
-    with pytest.raises(SystemExit, match="ppo on lending: 1 iterations, compiling"):
+    with pytest.raises(SystemExit, match="ppo on lending: 4 iterations, compiling"):
         sellf.train("lending", "ppo", **SHORT | {"progress": True})
 
 

@@ -9,7 +9,7 @@ import sellf
 from sellf.errors import InputError
 from sellf.training.spec import from_folder, from_json, resolve
 
-SHORT = {"steps": 256, "rollout": 256, "epochs": 1, "progress": False}
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
 SMALL = {"population": 200, "window": 100}
 
 

@@ -1,5 +1,6 @@
 """What was measured, on disk, so that a run which was ended goes on where it was."""
 
+import csv
 import hashlib
 import json
 from dataclasses import asdict
@@ -11,6 +12,11 @@ from coverage_study.cells import Cell
 from coverage_study.measure import Counts
 
 NAME = "cells.jsonl"
+COUNTED = (
+    "logs", "refused", "warned", "above", "below", "groups_missed", "judged", "wrong_verdicts",
+    "contradictions",
+)  # fmt: skip
+"""Columns of coverage.csv that are fields of `Counts`."""
 
 
 def fingerprint(cell: Cell) -> str:
@@ -61,3 +67,50 @@ def finished(folder: Path, cells: list[Cell]) -> tuple[dict[int, list[Counts]], 
             found[number] = [old.plus(more) for old, more in both] if number in found else new
             codes.add(record["code"])
     return found, codes
+
+
+def from_table(path: Path, cells: list[Cell]) -> dict[int, dict[str, Counts]]:
+    """Return what coverage.csv says of every cell, by number and notion.
+
+    Of the groups it has the one that is missed most often alone.
+    """
+    known = {cell.number: str(cell) for cell in cells}
+    found: dict[int, dict[str, Counts]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            number = int(row["cell"])
+            if known.get(number) != row["what"]:
+                continue
+            counted = {name: int(row[name]) for name in COUNTED}
+            found.setdefault(number, {})[row["notion"]] = Counts(
+                number,
+                row["notion"],
+                float(row["truth"]),
+                **counted,
+                by_group=[int(row["worst_group"])],
+                width=float(row["width"]),
+                ratio=float(row["ratio"]) if row["ratio"] else None,
+            )
+    return found
+
+
+def joined(
+    new: dict[int, list[Counts]], before: dict[int, dict[str, Counts]], same: set[str]
+) -> dict[int, list[Counts]]:
+    """Return what was measured, and of what was not measured again what was found before.
+
+    Args:
+        new: what was measured.
+        before: what was found before.
+        same: notions whose intervals are what they were: of these what has more logs counts.
+    """
+    made: dict[int, list[Counts]] = {}
+    for number in sorted({*new, *before}):
+        older = before.get(number, {})
+        by_notion = {one.notion: one for one in new.get(number, [])}
+        for notion, counts in older.items():
+            again = by_notion.get(notion)
+            if again is None or (notion in same and counts.logs > again.logs):
+                by_notion[notion] = counts
+        made[number] = [by_notion[notion] for notion in (older or by_notion)]
+    return made

@@ -86,30 +86,48 @@ def truths(groups: list[Group]) -> dict[str, Floats]:
     }
 
 
-def variance(notion: Notion, group: Group) -> float:
-    """Return the variance of one person's influence on the AIPW estimate with the true score."""
+def variance(notion: Notion, group: Group, *, bound: bool = False) -> float:
+    """Return the variance of one person's influence on an estimate with the true score.
+
+    Args:
+        notion: what is measured.
+        group: whose chances are known.
+        bound: of the estimate that no regular one beats where propensities are known: the decision
+            is then replaced by its chance, and A Y by p s (Hahn 1998). Else of the AIPW estimate,
+            which takes decisions as they were.
+    """
     p, f = group.accept, group.good
     utility = (p * f).mean() / f.mean()
     terms: list[tuple[Floats, Floats]] = []
     for a, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
         chance = (p if a else 1 - p) * (f if y else 1 - f)
-        if notion == "demographic":
-            terms.append((chance, np.full(LEVELS, float(a))))
-            continue
         s = f + (y - f) / p if a else f
+        decided, both = (p, p * s) if bound else (np.full(LEVELS, float(a)), a * y)
         influence = {
             "qualification": s,
-            "accuracy": 2 * a * y + (1 - a) - s,
-            "opportunity": (a * y - utility * s) / f.mean(),
+            "accuracy": 2 * both + (1 - decided) - s,
+            "opportunity": (both - utility * s) / f.mean(),
+            "demographic": decided,
         }
         terms.append((chance, influence[notion]))
     mean = sum(float((chance * value).mean()) for chance, value in terms)
     return sum(float((chance * (value - mean) ** 2).mean()) for chance, value in terms)
 
 
-def efficient_width(notion: Notion, groups: list[Group], sizes: tuple[int, ...]) -> float:
-    """Return the width of the normal 95 % interval for the difference of two groups."""
-    total = sum(variance(notion, group) / n for group, n in zip(groups, sizes, strict=True))
+def efficient_width(
+    notion: Notion, groups: list[Group], sizes: tuple[int, ...], *, bound: bool = False
+) -> float:
+    """Return the width of the normal 95 % interval for the difference of two groups.
+
+    Args:
+        notion: what is measured.
+        groups: whose chances are known.
+        sizes: people in each.
+        bound: of the efficiency bound with known propensities, not of AIPW: see `variance`.
+    """
+    total = sum(
+        variance(notion, group, bound=bound) / n for group, n in zip(groups, sizes, strict=True)
+    )
     return float(2 * norm.ppf(0.975) * np.sqrt(total))
 
 

@@ -21,16 +21,19 @@ def subsets(
 
     All of them, where there are fewer (Floyd's algorithm).
     """
-    luck = jax.random.uniform(key, (size, rows))
-    chosen: list[Array] = []
-    for i in range(size):
-        last = number - size + i
-        drawn = jnp.floor(luck[i] * (last + 1).astype(jnp.float32)).astype(jnp.int32)
-        drawn = jnp.clip(drawn, 0, jnp.maximum(last, 0))
-        taken = [drawn == other for other in chosen]
-        twice = jnp.any(jnp.stack(taken), axis=0) if taken else jnp.zeros(rows, bool)
-        chosen.append(jnp.where(twice, jnp.maximum(last, 0), drawn))
-    return jnp.stack(chosen), number - size + jnp.arange(size) >= 0
+    place = jnp.arange(size)
+    last = number - size + place
+    top = jnp.maximum(last, 0)
+    luck = jax.random.uniform(key, (size, rows)) * (last + 1).astype(jnp.float32)[:, None]
+    drawn = jnp.clip(jnp.floor(luck).astype(jnp.int32), 0, top[:, None])
+
+    def choose(chosen: Array, step: tuple[Array, Array, Array]) -> tuple[Array, None]:
+        i, one, otherwise = step
+        twice = jnp.any(chosen == one[None], axis=0)
+        return chosen.at[i].set(jnp.where(twice, otherwise, one)), None
+
+    nothing = jnp.full((size, rows), -1, jnp.int32)
+    return jax.lax.scan(choose, nothing, (place, drawn, top))[0], last >= 0
 
 
 def overlap(

@@ -15,6 +15,7 @@ from sellf.algorithms.networks import Stack
 from sellf.algorithms.predictor import PredictorConfig
 from sellf.algorithms.seen import Seen
 from sellf.envs.policy import Chances
+from sellf.fairness import Notion
 
 
 @hyperparameters
@@ -71,11 +72,20 @@ def weigh(task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critiqu
     return Result(extra, columns, {})
 
 
+def weigh_disparity(
+    task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique
+) -> Result:
+    """Return the first of the penalties alone."""
+    both = weigh(task, config, extra, seen, critique)
+    return both._replace(columns=both.columns | {"penalties": both.columns["penalties"][:, :1]})
+
+
 def advantage(config: SELLF, batch: Batch) -> Float[Array, " batch"]:
     """Return the penalised advantage of a minibatch."""
     betas = jnp.stack([jnp.asarray(config.beta_disparity), jnp.asarray(config.beta_increase)])
     own = batch.columns
-    return regularised(own["advantage"], own["penalties"], betas, config.penalty_scale)
+    terms = own["penalties"].shape[1]
+    return regularised(own["advantage"], own["penalties"], betas[:terms], config.penalty_scale)
 
 
 def penalty(config: Any, batch: Batch) -> Float[Array, ""]:
@@ -97,6 +107,11 @@ def with_predictor(algorithm: Algorithm, stack: Stack) -> Algorithm:
     )
 
 
+def variant(algorithm: Algorithm, config: SELLF, notion: Notion) -> Algorithm:
+    """Leave the second penalty out where its weight is 0: each minibatch would pay for it."""
+    return algorithm if config.beta_increase else algorithm._replace(weigh=weigh_disparity)
+
+
 _sellf = Algorithm(
     "sellf",
     SELLF,
@@ -104,6 +119,7 @@ _sellf = Algorithm(
     weigh=weigh,
     advantage=advantage,
     penalty=penalty,
+    variant=variant,
 )
 sellf = with_predictor(_sellf, predictors.LINEAR)
 sellf_semi = sellf._replace(

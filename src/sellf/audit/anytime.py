@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.audit import betting
-from sellf.audit.betting import GUESS, LARGEST_LOSS, Game
+from sellf.audit import betting, games
+from sellf.audit.betting import GUESS, LARGEST_LOSS
 from sellf.audit.candidates import SEGMENTS, climb, corners
-from sellf.audit.scores import scores, sides
+from sellf.audit.games import Game
 from sellf.fairness.notions import Rate
 from sellf.logs.person import Floats, Person
 
@@ -53,10 +53,8 @@ def line(
         overlap: the smallest propensity that is weighted by.
     """
     below, above = _reaches(person, overlap, alpha)
-    guess = betting.prediction(person, overlap)
-    found = sides(rate, person, scores(person, overlap, guess, below, above))
-    one, two = (below, above) if rate.rises else (above, below)
-    return Line(betting.game(rate, found.low, one), betting.mirror(rate, found.high, two), when)
+    guess = games.prediction(person, overlap)
+    return Line(*games.played(rate, person, overlap, guess, below, above), when)
 
 
 def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats, Floats]:
@@ -68,8 +66,8 @@ def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats, Floa
     bear = np.maximum(2.0, (np.arange(1, rows + 1) / (4 * np.log(1 / alpha))) ** 0.5)
     p = np.where(person.propensity >= overlap, person.propensity, 1.0)
     odds = (1 - p) / p
-    f = betting.prediction(person, overlap)
-    below, above = (betting.past_largest(x * odds) for x in (f, 1 - f))
+    f = games.prediction(person, overlap)
+    below, above = (games.past_largest(x * odds) for x in (f, 1 - f))
     return np.minimum(below, bear), np.minimum(above, bear)
 
 
@@ -84,7 +82,7 @@ def lower(game: Game, alpha: float) -> float:
     if not len(game.part):
         return 0.0
     target = float(np.log(1 / alpha))
-    residual = game.part - betting.past_ratio(game) * game.whole
+    residual = game.part - games.past_ratio(game) * game.whole
     variance = betting.past_variance(residual)
     sizes = np.sqrt(2 * target / (variance * HORIZONS[:, None]))
     value, error = betting.estimate(game)
@@ -125,11 +123,11 @@ def lower_difference(
     target = float(np.log(1 / alpha))
     order = np.argsort(np.concatenate([first.when, second.when]), kind="stable")
     is_first = order < len(first.when)
-    games = (first.low, second.high)
-    sizes, error = _joint_stakes(games, order, is_first, target)
-    cut = np.concatenate([game.loss(1.0) for game in games])[order]
+    both = (first.low, second.high)
+    sizes, error = _joint_stakes(both, order, is_first, target)
+    cut = np.concatenate([game.loss(1.0) for game in both])[order]
     sizes = np.minimum(sizes, LARGEST_LOSS / np.maximum(cut, 1e-300))
-    part, whole = (np.concatenate(pair)[order] for pair in list(zip(*games, strict=True))[:2])
+    part, whole = (np.concatenate(pair)[order] for pair in list(zip(*both, strict=True))[:2])
 
     def ruled_out(d: float) -> bool:
         worst: list[Floats] = []
@@ -139,23 +137,23 @@ def lower_difference(
                 return False
         return bool(worst)
 
-    centre = betting.estimate(games[0])[0] - (1 - betting.estimate(games[1])[0])
+    centre = betting.estimate(both[0])[0] - (1 - betting.estimate(both[1])[0])
     guess = centre - 1.3 * GUESS * target**0.5 * error
     return climb(ruled_out, lowest, highest, guess=guess, step=error)
 
 
 def _joint_stakes(
-    games: tuple[Game, Game], order: NDArray[np.intp], is_first: NDArray[np.bool_], target: float
+    both: tuple[Game, Game], order: NDArray[np.intp], is_first: NDArray[np.bool_], target: float
 ) -> tuple[Floats, float]:
     """Return the stakes on each row for every horizon, from the rows before, and an error."""
     rows = np.arange(1, len(order) + 1)
     before = np.cumsum(is_first) - is_first
     counts = (before, rows - 1 - before)
     pieces, levels, seen = [], [], []
-    for game, count in zip(games, counts, strict=True):
+    for game, count in zip(both, counts, strict=True):
         at = np.minimum(count, len(game.part) - 1)
         level = betting.past_level(game)[at]
-        spread = betting.past_variance(game.part - betting.past_ratio(game) * game.whole)[at]
+        spread = betting.past_variance(game.part - games.past_ratio(game) * game.whole)[at]
         share = (count + 1) / (rows + 1)
         pieces.append(spread / (share * level**2))
         levels.append(level)

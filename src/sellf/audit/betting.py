@@ -11,19 +11,15 @@ order is concave in the candidates, so it is least at the corners of a range of 
 the orders of what each has at its worst corner rules out the range.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sellf.audit.candidates import SEGMENTS, climb, corners, segments
-from sellf.audit.scores import Side, by_unit, furthest, reach, running_prediction, scores, sides
-from sellf.fairness.notions import Rate
-from sellf.logs.person import Floats, Person
+from sellf.audit.games import Game, after, past_ratio
+from sellf.logs.person import Floats
 
 LARGEST_LOSS = 0.85
 """The largest share of the capital that one row can cost."""
@@ -33,141 +29,6 @@ SHORT = 40_000
 """A game of so many rows in all orders is short."""
 BOX_SHARE = 0.05
 """The part of the chance to miss that is spent on where the two groups lie."""
-
-
-class Game(NamedTuple):
-    """What is bet on: that E[part - m whole] > 0; one line an order, one column a row."""
-
-    part: Floats
-    whole: Floats
-    base: Floats
-    """A row costs at most base + m slope, known before it is seen."""
-    slope: Floats
-
-    def loss(self, m: float) -> Floats:
-        """Return the most that each row can cost."""
-        return self.base + m * self.slope
-
-
-class Games(NamedTuple):
-    """One group's games: from below, and from above as one from below on 1 - u."""
-
-    low: Game
-    high: Game
-
-
-def orders(people: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return several random orders of people, one a line."""
-    return np.stack([rng.permutation(people) for _ in range(count)])
-
-
-def games(
-    rate: Rate, person: Person, order: NDArray[np.intp], *, alpha: float, overlap: float
-) -> Games:
-    """Return what is bet on for one group, in several orders.
-
-    Args:
-        rate: what is measured.
-        person: the group's rows; those of one person follow each other.
-        order: people by their place, one line an order.
-        alpha: the chance to miss, for how far scores may reach.
-        overlap: the smallest propensity that is weighted by.
-    """
-    lines = [_lines(rate, _arrange(person, line), alpha, overlap) for line in order]
-    return Games(
-        *(Game(*map(np.stack, zip(*line, strict=True))) for line in zip(*lines, strict=True))
-    )
-
-
-def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
-    """Return the rows in the order of their people."""
-    if person.unit is None:
-        return person.take(line)
-    starts = np.flatnonzero(np.concatenate([[True], person.unit[1:] != person.unit[:-1]]))
-    ends = np.append(starts[1:], len(person.unit))
-    rows = np.arange(len(person.unit))
-    return person.take(np.concatenate([rows[starts[i] : ends[i]] for i in line.tolist()]))
-
-
-def _lines(rate: Rate, person: Person, alpha: float, overlap: float) -> tuple[Game, Game]:
-    """Return both games in one order."""
-    below, above = _reaches(person, overlap, alpha)
-    guess = prediction(person, overlap)
-    rows = len(person.accepted)
-    limits = [np.broadcast_to(k, rows) for k in (below, above)]
-    found = sides(rate, person, scores(person, overlap, guess, *limits))
-    low, high = (by_unit(side, person.unit) for side in found)
-    first, second = (by_unit(Side(limit, None), person.unit).part for limit in limits)
-    if not rate.rises:
-        first, second = second, first
-    return game(rate, low, first), mirror(rate, high, second)
-
-
-def game(rate: Rate, side: Side, k: Floats) -> Game:
-    """Return the game from below; k is the reach of the scores that a row can lose by."""
-    costs = [
-        (-rate.of.value(*one), rate.among.value(*one) - rate.of.value(*one))
-        for one in furthest(k, up=not rate.rises)
-    ]
-    return _game(side.part, _whole(side), costs)
-
-
-def mirror(rate: Rate, side: Side, k: Floats) -> Game:
-    """Return the game from above, as one from below on 1 - u."""
-    costs = [
-        (rate.of.value(*one) - rate.among.value(*one), rate.of.value(*one))
-        for one in furthest(k, up=rate.rises)
-    ]
-    whole = _whole(side)
-    return _game(whole - side.part, whole, costs)
-
-
-def _game(part: Floats, whole: Floats, costs: list[tuple[Any, Any]]) -> Game:
-    """Return a game, from what the rows furthest out cost at the candidates 0 and 1.
-
-    Costs are linear in the candidate; a bound must not fall, since stakes for one candidate are
-    used for smaller ones too.
-    """
-    nothing = np.zeros(len(part))
-    at_zero, at_one = (
-        functools.reduce(np.maximum, (cost[k] for cost in costs), nothing) for k in (0, 1)
-    )
-    return Game(part, whole, at_zero, np.maximum(at_one - at_zero, 0.0))
-
-
-def _whole(side: Side) -> Floats:
-    return np.ones(len(side.part)) if side.whole is None else side.whole
-
-
-def prediction(person: Person, overlap: float) -> Floats | float:
-    """Return what is predicted of each row from the rows before, if the log does not say."""
-    if person.prediction is not None:
-        return person.prediction
-    if person.propensity is None or person.rejected_positive is not None:
-        return 0.0
-    return running_prediction(person, overlap)
-
-
-def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats | float, Floats | float]:
-    """Return how far scores may reach: as far as before, and no more than the rows can bear."""
-    p = person.propensity
-    if p is None or person.rejected_positive is not None:
-        return 0.0, 0.0
-    most = reach(person.units, alpha)
-    p = np.where(p >= overlap, p, 1.0)
-    odds = (1 - p) / p
-    f = prediction(person, overlap)
-    below, above = (past_largest(x * odds, person.unit) for x in (f, 1 - f))
-    return np.minimum(below, most), np.minimum(above, most)
-
-
-def past_largest(values: Floats, unit: NDArray[np.intp] | None = None) -> Floats:
-    """Return the largest value before each row's person, 0 at first."""
-    before = np.concatenate([[0.0], np.maximum.accumulate(values)[:-1]])
-    if unit is not None:
-        starts = np.concatenate([[True], unit[1:] != unit[:-1]])
-        before = before[np.maximum.accumulate(np.where(starts, np.arange(len(unit)), 0))]
-    return before
 
 
 def lower(game: Game, alpha: float, *, orders: int | None = None) -> float:
@@ -332,27 +193,14 @@ def past_variance(values: Floats) -> Floats:
     t = np.arange(1, values.shape[-1] + 1)
     total, square = np.cumsum(centred, axis=-1), np.cumsum(centred * centred, axis=-1)
     seen = np.maximum(square - total * total / t, 0.0)
-    return _after(0.25, (0.25 + seen) / (t + 1))
-
-
-def past_ratio(game: Game) -> Floats:
-    """Return the ratio of the means before each row, a half at first."""
-    above, below = np.cumsum(game.part, axis=-1), np.cumsum(game.whole, axis=-1)
-    ratio = np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.5)
-    return _after(0.5, np.clip(ratio, 0.0, 1.0))
+    return after(0.25, (0.25 + seen) / (t + 1))
 
 
 def past_level(game: Game) -> Floats:
     """Return the mean of `whole` before each row, from a guess of 1/2 that counts as one row."""
     t = np.arange(1, game.whole.shape[-1] + 1)
     seen = (np.cumsum(game.whole, axis=-1) + 0.5) / (t + 1)
-    return np.maximum(_after(0.5, seen), 1 / (t + 1))
-
-
-def _after(first: float, values: Floats) -> Floats:
-    """Return the values one row later."""
-    start = np.full((*values.shape[:-1], 1), first)
-    return np.concatenate([start, values[..., :-1]], axis=-1)
+    return np.maximum(after(0.5, seen), 1 / (t + 1))
 
 
 def estimate(game: Game) -> tuple[float, float]:

@@ -17,9 +17,12 @@ y, and e = l h, Taylor's formula gives
 
 where |k| <= t and f <= e t for the sum t of third absolute moments, t <= e s. Berry and Esseen
 (constant 0.56, Shevtsova 2010) and integration by parts give P(V >= L) <= E[e^-N; N >= L] + 1.12 d
-e^-L for a normal N with that mean and variance, d being the sum of third absolute moments under Q,
-a multiple of t, over the variance to the power 3/2. Chebyshev's inequality does where the variance
-is small. The worst case over s, k, a and b counts.
+e^-L for a normal N with that mean and variance, d being the sum of third absolute moments under Q
+over the variance to the power 3/2. One such moment is at most c (g + c / (2 (1 - e)))^3 / c with c
+the root of E|y|^3 and g^3 = (1 - e) (ln(1 - e) / e)^3 or 1, since (1 + y) |ln(1 + y)|^3 is at most
+g^3 |y|^3 and E_Q V_i is between 0 and E y^2 / (2 (1 - e)); a group's rows have the same law, so c^3
+is at most t over the number of rows in the smallest group. Chebyshev's inequality does where the
+variance is small. The worst case over s, k, a and b counts.
 
 The stake l is fixed beforehand, so s, t and f are numbers, if unknown ones. They are bounded from
 the sample, each bound with a small part of alpha. L grows with the range of s and with the bounds
@@ -67,6 +70,8 @@ class Term(NamedTuple):
     """The mean over the rows of what bounds E|x|^3 given the features; infinite if not known."""
     seen_cube: float = float("inf")
     """The mean of |x|^3 over the rows; infinite if not known."""
+    centred: bool = False
+    """Whether these two are about the true mean; else they are about the sample's."""
 
 
 class Bounds(NamedTuple):
@@ -97,7 +102,12 @@ def radius(terms: Sequence[Term], alpha: float) -> float:
     share = stake * largest
     low, high, third, fourth = bounds(terms, MOMENT_SHARE * alpha)
     log_capital = threshold(
-        share, stake**3 * third, stake**4 * fourth, (stake**2 * low, stake**2 * high), main
+        share,
+        stake**3 * third,
+        stake**4 * fourth,
+        (stake**2 * low, stake**2 * high),
+        main,
+        min(term.n for term in terms),
     )
     return _needed(terms, stake, share, log_capital, BOX * alpha / len(terms))
 
@@ -123,17 +133,27 @@ def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
     by the inverse of that chance; so what bounds its E|x|^3 given those is at most h^2 + 1.
     """
     log = float(np.log(2 * len(terms) / alpha))
-    third, known = 0.0, []
-    for scale, n, variance, _, moment, reach, _, cube, seen in terms:
+    largest = max(term.scale * term.reach for term in terms)
+    rows = sum(term.n for term in terms)
+    given = seen = fourth = given_most = 0.0
+    for scale, n, variance, _, moment, reach, _, cube, seen_cube, centred in terms:
         off = _off(n, variance, reach, log)
-        cubed = min(
-            mean_bound((cube ** (1 / 3) + off) ** 3, reach**2 + 1, n, log),
-            mean_bound((seen ** (1 / 3) + off) ** 3, reach**3, n, log),
-            reach**3,
-        )
-        fourth = min(mean_bound((moment**0.25 + off) ** 4, reach**4, n, log), reach * cubed)
-        known.append(tails.Term(scale, n, variance, fourth, reach, bounded=True))
-        third += scale**3 * n * cubed
+        apart = 0.0 if centred else off
+        given += scale**3 * n * (cube ** (1 / 3) + apart) ** 3
+        given_most = max(given_most, scale**3 * (reach**2 + 1))
+        seen += scale**3 * n * (seen_cube ** (1 / 3) + apart) ** 3
+        fourth += scale**4 * n * (moment**0.25 + off) ** 4
+    # The terms of all groups are independent, so that one bound on their sum does.
+    log = float(np.log(1 / alpha))
+    third = rows * min(
+        mean_bound(given / rows, given_most, rows, log),
+        mean_bound(seen / rows, largest**3, rows, log),
+    )
+    fourth = min(rows * mean_bound(fourth / rows, largest**4, rows, log), largest * third)
+    known = [
+        tails.Term(scale, n, variance, fourth / (len(terms) * scale**4 * n), reach, bounded=True)
+        for scale, n, variance, _, _, reach, *_ in terms
+    ]
     spread = tails.spread(known, alpha)
     third = min(third, (spread.high * spread.fourth) ** 0.5)
     return Bounds(spread.low, spread.high, third, spread.fourth)
@@ -185,7 +205,12 @@ def _needed(
 
 
 def threshold(
-    share: float, third: float, fourth: float, scale: tuple[float, float], alpha: float
+    share: float,
+    third: float,
+    fourth: float,
+    scale: tuple[float, float],
+    alpha: float,
+    rows: float = 1.0,
 ) -> float:
     """Return ln M that has probability alpha at most.
 
@@ -195,10 +220,11 @@ def threshold(
         fourth: the sum of their fourth moments, at most.
         scale: the least and the largest sum of their second moments.
         alpha: the chance that the capital reaches M.
+        rows: how many terms there are at least of each kind.
     """
     low, high = (min(max(x, LEAST_SCALE), LARGEST_SCALE) for x in scale)
     keys = [_up(x) for x in (share, min(third, 1e3), min(fourth, 1e3), high)]
-    return _threshold(keys[0], keys[1], keys[2], -_up(1 / low), keys[3], float(alpha))
+    return _threshold(*keys[:3], -_up(1 / low), keys[3], -_up(1 / rows), float(alpha))
 
 
 def _up(x: float) -> int:
@@ -206,15 +232,17 @@ def _up(x: float) -> int:
 
 
 @lru_cache(maxsize=50_000)
-def _threshold(share: int, third: int, fourth: int, low: int, high: int, alpha: float) -> float:
-    share_, third_, fourth_, low_, high_ = np.exp(
-        np.array([share, third, fourth, low, high]) / FINE
+def _threshold(
+    share: int, third: int, fourth: int, low: int, high: int, rows: int, alpha: float
+) -> float:
+    share_, third_, fourth_, low_, high_, rows_ = np.exp(
+        np.array([share, third, fourth, low, high, rows]) / FINE
     ).tolist()
     share_ = min(share_, LARGEST_STAKE)
     below, above = 0.0, float(np.log(1 / alpha))
     while above - below > 0.004 * above:
         middle = (below + above) / 2
-        if chance(middle, share_, third_, fourth_, (low_, high_)) <= alpha:
+        if chance(middle, share_, third_, fourth_, (low_, high_), rows_) <= alpha:
             above = middle
         else:
             below = middle
@@ -227,6 +255,7 @@ def chance(
     cubes: float,
     fourths: float = float("inf"),
     scale: tuple[float, float] = (LEAST_SCALE, LARGEST_SCALE),
+    rows: float = 1.0,
 ) -> float:
     """Return a bound on P(ln M >= log_capital).
 
@@ -236,6 +265,7 @@ def chance(
         cubes: a bound on the sum of third absolute moments of what the terms win.
         fourths: one on the sum of their fourth moments.
         scale: the least and the largest sum of their second moments.
+        rows: how many terms there are at least of each kind; those of one kind have the same law.
     """
     steps = int(np.log(scale[1] / scale[0]) / 0.07) + 5
     s, e = np.exp(np.linspace(np.log(scale[0]), np.log(scale[1]), steps))[:, None], share
@@ -243,7 +273,8 @@ def chance(
     fourth = np.minimum(e * third, fourths)
     spread_low = fourth * ((2 - 4 * np.log1p(-e)) / (1 - e) ** 3 / 24 + 1 / (4 * (1 - e) ** 2))
     shape = max(1.0, (1 - e) * (-np.log1p(-e) / e) ** 3)
-    bent = third * (np.cbrt(shape) + e / (2 * (1 - e))) ** 3
+    size = np.minimum(np.cbrt(third / rows), e)
+    bent = third * (np.cbrt(shape) + size / (2 * (1 - e))) ** 3
     means = [s / 2 - third * SKEWS / 6 + off * fourth for off in (0.0, 1 / (12 * (1 - e) ** 3))]
     worst = 0.0
     for mean in means:

@@ -1,6 +1,6 @@
 """Point estimates from sums: what a group's utility is, as far as the log identifies it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,9 @@ class Views(NamedTuple):
         return (self.low + self.high) / 2
 
 
-def views(rate: Rate, sums: Sums, *, predicted: bool, trusted: bool) -> Views:
+def views(
+    rate: Rate, sums: Sums, *, predicted: bool, trusted: bool, averaged: bool = False
+) -> Views:
     """Return all views of all groups.
 
     Args:
@@ -36,19 +38,21 @@ def views(rate: Rate, sums: Sums, *, predicted: bool, trusted: bool) -> Views:
         sums: by group and stratum.
         predicted: whether the log has predictions.
         trusted: whether the outcomes of the rejected are known.
+        averaged: whether to average over the chance in decisions, which has to be known.
     """
     total = sums.by_group()
     seen = Counts(total.people, total.accepted, total.positive, 0 * total.people)
     if not rate.needs_label:  # every decision is seen: one view is as good as another
         value = divide(*(side.total(seen) for side in rate.sums), empty=0.0)
         return Views(value, value, value, value)
-    few, many = hidden_positives(sums, predicted=predicted, trusted=trusted)
+    less = average_less(sums, predicted=predicted) if averaged and rate.hides else (0.0, 0.0)
+    few, many = hidden_positives(sums, less, predicted=predicted, trusted=trusted)
     imputed = total.predicted_rejected if predicted else guessed(sums)
     # What is not identified may be all good or all bad: outcomes of the rejected without overlap,
     # and those of the accepted that are not known yet.
     ends = np.array(
         [
-            rate.utility(seen._replace(accepted_positive=good, rejected_positive=count))
+            rate.utility(Counts(total.people, total.accepted + less[0], good + less[1], count))
             for count in (few, many)
             for good in (total.positive, total.positive + total.pending)
         ]
@@ -65,8 +69,28 @@ def views(rate: Rate, sums: Sums, *, predicted: bool, trusted: bool) -> Views:
     )
 
 
-def hidden_positives(sums: Sums, *, predicted: bool, trusted: bool) -> tuple[Floats, Floats]:
-    """Return the estimated number of positives among each group's rejected, least and most."""
+def average_less(sums: Sums, *, predicted: bool) -> tuple[Floats, Floats]:
+    """Return what averaging over decisions adds to the accepted and to the positive among them."""
+    accepted = sums.accepted - sums.weak_accepted
+    less = sums.chance - accepted
+    if predicted:
+        expected = sums.predicted_chance - sums.predicted_accepted
+    else:
+        expected = divide(sums.positive - sums.weak_positive, accepted, empty=0.0) * less
+    return less.sum(axis=-1), expected.sum(axis=-1)
+
+
+def hidden_positives(
+    sums: Sums, less: tuple[Any, Any], *, predicted: bool, trusted: bool
+) -> tuple[Floats, Floats]:
+    """Return the estimated number of positives among each group's rejected, least and most.
+
+    Args:
+        sums: by group and stratum.
+        less: what is added to the accepted and to the positive among them.
+        predicted: whether the log has predictions.
+        trusted: whether the outcomes of the rejected are known.
+    """
     if trusted:
         known = sums.rejected_positive.sum(axis=-1)
         return known, known
@@ -79,7 +103,8 @@ def hidden_positives(sums: Sums, *, predicted: bool, trusted: bool) -> tuple[Flo
         rate = divide(positive, accepted, empty=0.0)
         score = sums.weight_positive + rate * (strong - sums.weight)
     # An unbiased estimate may leave the possible range; its mean over many strata does not.
-    estimate = np.clip((score - positive).sum(axis=-1), 0.0, (strong - accepted).sum(axis=-1))
+    most = np.maximum((strong - accepted).sum(axis=-1) - less[0], 0.0)
+    estimate = np.clip((score - positive).sum(axis=-1) - less[1], 0.0, most)
     return estimate, estimate + (sums.weak - sums.weak_accepted).sum(axis=-1)
 
 

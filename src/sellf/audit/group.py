@@ -5,8 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from sellf.audit import betting, moments, pilot
-from sellf.audit.scores import Side, by_unit, extremes, scores, sides
+from sellf.audit import games, moments, pilot
+from sellf.audit.scores import (
+    Side,
+    Sides,
+    averaged,
+    best_share,
+    by_unit,
+    extremes,
+    mixed,
+    scores,
+    sides,
+)
 from sellf.audit.shares import Share
 from sellf.audit.sums import sample
 from sellf.fairness.notions import Rate
@@ -55,18 +65,35 @@ class Group:
         person = self.person
         if person is None or person.unit is None or not person.units:
             return None
-        guess = person.prediction
-        if guess is None and person.propensity is not None:
-            guess = pilot.predictions(person, pilot.by_bin(person, self.overlap))
-        far = 1 / self.overlap
-        found = sides(
-            rate, person, scores(person, self.overlap, 0.0 if guess is None else guess, far, far)
-        )
         ends = []
-        for side in (by_unit(side, person.unit) for side in found):
+        for side in self.values(rate):
             whole = 1.0 if side.whole is None else float(side.whole.mean())
             ends.append(min(max(float(side.part.mean()) / whole, 0.0), 1.0) if whole > 0 else 0.5)
         return min(ends), max(ends)
+
+    def averages(self, rate: Rate) -> bool:
+        """Whether values may be averaged over the chance in decisions: see `scores.averaged`."""
+        moves = rate.hides and rate.moves
+        return self.person is not None and self.known and not self.trusted and moves
+
+    def values(self, rate: Rate) -> Sides:
+        """Return values of every person whose means bound the utility, nothing cut."""
+        person = self.person
+        if person is None:
+            raise ValueError("values of people need rows")
+        guess = person.prediction
+        if guess is None and person.propensity is not None:
+            guess = pilot.predictions(person, pilot.by_bin(person, self.overlap))
+        guess = 0.0 if guess is None else guess
+        far = 1 / self.overlap
+        score = scores(person, self.overlap, guess, far, far)
+        found = _by_person(sides(rate, person, score), person)
+        if not self.averages(rate):
+            return found
+        smooth = averaged(person, self.overlap, guess, far, far)
+        other = _by_person(sides(rate, smooth, score), person)
+        share = best_share(found.low, other.low)
+        return mixed(found, other, (share, share))
 
     @property
     def accepted(self) -> float:
@@ -126,7 +153,7 @@ class Group:
         ]
         return made[0], made[1]
 
-    def games(self, rate: Rate) -> betting.Games:
+    def games(self, rate: Rate) -> games.Games:
         """Return the games of all orders."""
         key = ("games", rate)
         if key not in self.made:
@@ -136,7 +163,7 @@ class Group:
                 raise ValueError("betting needs rows")
             order = self._orders(person.units)
             how = {"alpha": REACH_ALPHA, "overlap": self.overlap}
-            self.made[key] = betting.games(rate, person, order, **how)
+            self.made[key] = games.games(rate, person, order, **how)
         return self.made[key]
 
     def _orders(self, people: int) -> Any:
@@ -144,8 +171,12 @@ class Group:
         if key not in self.made:
             count = next((count for most, count in ORDERS if people <= most), 2)
             rng = np.random.default_rng([*self.seed, 1])
-            self.made[key] = betting.orders(people, count, rng)
+            self.made[key] = games.orders(people, count, rng)
         return self.made[key]
+
+
+def _by_person(found: Sides, person: Person) -> Sides:
+    return Sides(*(by_unit(side, person.unit) for side in found))
 
 
 def count_shares(rate: Rate, total: Sums, trusted: bool) -> tuple[Share, Share]:

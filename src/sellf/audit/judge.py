@@ -149,7 +149,13 @@ def _figures(evidence: Evidence, found: Judged, seen: Views) -> dict[Any, GroupF
 
 def estimates(rate: Rate, evidence: Evidence) -> Views:
     """Return every group's utility in all views; of people with several rows, over people."""
-    seen = views(rate, evidence.sums, predicted=evidence.predicted, trusted=evidence.trusted)
+    seen = views(
+        rate,
+        evidence.sums,
+        predicted=evidence.predicted,
+        trusted=evidence.trusted,
+        averaged=evidence.known and not evidence.trusted,
+    )
     for i, group in enumerate(evidence.groups):
         ends = group.estimate(rate)
         if ends is not None:

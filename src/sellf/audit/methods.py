@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sellf.audit import betting, moments, ratios, shares
+from sellf.audit.games import Game
 from sellf.audit.group import PILOTED, Group
 from sellf.fairness.notions import Rate
 
@@ -22,11 +23,11 @@ Kind: TypeAlias = str
 
 FEW = PILOTED
 """Groups with fewer people are bet on row by row,"""
-FEW_DECISIONS = 4_500
+FEW_DECISIONS = 5_000
 """and with fewer than these where the decision itself is part of what is measured."""
 BEARABLE = 0.12
 """The largest reach of scores for fixed stakes, as a multiple of the root of a group's size."""
-WORTHWHILE, WORTHWHILE_RATIO = 1.45, 1.25
+WORTHWHILE, WORTHWHILE_RATIO = 1.45, 1.3
 """The widest that fixed stakes may promise to be, as a multiple of the normal width; betting is no
 wider than 1.5 to 1.8. A ratio turns out wider than promised."""
 ALWAYS = 200_000
@@ -199,11 +200,11 @@ def _ranges(
     return found[0], found[1]
 
 
-def _joint_games(rate: Rate, first: Group, second: Group) -> list[betting.Game]:
+def _joint_games(rate: Rate, first: Group, second: Group) -> list[Game]:
     """Return the first group's game from below and the second's from above, in as many orders."""
     one, two = (group.games(rate) for group in (first, second))
     count = min(len(one.low.part), len(two.high.part))
-    return [betting.Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
+    return [Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
 
 
 def _normal(rate: Rate, first: Group, second: Group, alpha: float) -> float:

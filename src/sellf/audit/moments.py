@@ -29,6 +29,8 @@ BOX = 0.005
 """The part of alpha for each of eight ends of boxes."""
 SUM_SHARE = 0.02
 """The part of alpha for the sum of two errors."""
+NEAR_END = 0.85
+"""From which part of the largest difference of errors on terms are bounded anew."""
 SIGNS = (1, -1)
 """With which the two groups enter their difference."""
 CANDIDATES = np.linspace(0.0, 1.0, 11)
@@ -74,8 +76,19 @@ class Sample(NamedTuple):
             return tails.Term(scale, self.n, variance, fourth, self.largest(u), bounded=True)
         guess = (central(self.pilot, u)[0] + 0.1 / self.n**0.5) ** 0.5
         about = self.value if self.mean else u
-        cubes = [_between(values, about) for values in (self.cubes, self.seen_cubes)]
-        return capital.Term(scale, self.n, variance, third, fourth, self.largest(u), guess, *cubes)
+        cube, seen_cube = (_between(values, about) for values in (self.cubes, self.seen_cubes))
+        return capital.Term(
+            scale,
+            self.n,
+            variance,
+            third,
+            fourth,
+            self.largest(u),
+            guess,
+            cube,
+            seen_cube,
+            centred=not self.mean,
+        )
 
     def largest(self, u: float) -> float:
         """Return the most that part - u whole can differ from its mean if u is the utility.
@@ -214,29 +227,46 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
         return _lower_ratios_from_sums(first, second, alpha)
     both = (first, second)
     ends = [(_ratio(side, BOX * alpha, 1), _ratio(side, BOX * alpha, -1)) for side in both]
-    apart = ends[0][0] - ends[1][1]
+    least = ends[0][0] - ends[1][1]
     # Any weights fixed beforehand will do; the inverse of the level balances the two groups.
     weights = [1 / max(_level(side), 0.01) for side in both]
     slopes = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
     if min(slopes) <= 0:
-        return apart
+        return least
 
-    def bound(signs: tuple[int, int], alpha: float) -> float:
+    def bound(within: Sequence[tuple[float, float]], signs: tuple[int, int], part: float) -> float:
         return _radius(
             [
                 _worst(side, end, weight / side.n, sign)
-                for side, end, weight, sign in zip(both, ends, weights, signs, strict=True)
+                for side, end, weight, sign in zip(both, within, weights, signs, strict=True)
             ],
-            alpha,
+            part * alpha,
         )
 
-    # slope1 (r1 - u1) less and plus slope0 (r0 - u0) are bounded, the latter in the direction that
-    # makes u1 - u0 small.
+    # The errors slope (r - u) of the two groups: their sum is bounded in both directions, and then
+    # the first less the second. Where the latter is large, so near the end, not both of u1 and u0
+    # can be far from their estimates, and terms of such u vary less than those of all.
+    up, down = (bound(ends, signs, SUM_SHARE / 2) for signs in ((1, 1), (-1, -1)))
+    main = 1 - 4 * BOX - SUM_SHARE
+    less = bound(ends, SIGNS, main)
+    far = NEAR_END * less
+    errors = [
+        ((total + apart) / 2, (total - apart) / 2) for total in (-down, up) for apart in (far, less)
+    ]
+    near = [
+        (max(low, side.value - max(error) / slope), min(high, side.value - min(error) / slope))
+        for side, slope, (low, high), error in zip(
+            both, slopes, ends, zip(*errors, strict=True), strict=True
+        )
+    ]
+    if all(low <= high for low, high in near):
+        less = max(far, min(less, bound(near, SIGNS, main)))
+    else:
+        less = far
     inverse = [1 / slope for slope in slopes]
-    less = bound(SIGNS, (1 - 4 * BOX - SUM_SHARE) * alpha)
-    plus = bound((1, 1) if inverse[0] > inverse[1] else (-1, -1), SUM_SHARE * alpha)
+    plus = up if inverse[0] > inverse[1] else down
     off = (less * sum(inverse) + plus * abs(inverse[0] - inverse[1])) / 2
-    return max(apart, first.value - second.value - off)
+    return max(least, first.value - second.value - off)
 
 
 def _level(side: Sample) -> float:

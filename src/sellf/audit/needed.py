@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from sellf.audit.estimate import Views
 from sellf.audit.evidence import Evidence
 from sellf.audit.methods import kind
-from sellf.audit.moments import central
+from sellf.audit.moments import central, means
 from sellf.audit.result import Needed
 from sellf.audit.sums import sample
 from sellf.fairness.notions import Counts, Rate
@@ -144,11 +144,16 @@ def _variance(rate: Rate, evidence: Evidence, place: int) -> float:
         share = group.shares(rate)[0]
         p = min(max(share.value, 0.5 / max(share.people, 1)), 1 - 0.5 / max(share.people, 1))
         return p * (1 - p) * float(group.total.people) / max(share.people, 1.0)
-    low, high = sample(rate, group.total, evidence.overlap, evidence.predicted)
+    if group.averages(rate):
+        raws = [means(side) for side in group.values(rate)]
+    else:
+        both = sample(rate, group.total, evidence.overlap, evidence.predicted)
+        raws = [side.raw for side in both]
     worst = 0.0
-    for side in (low, high):
-        level = 1.0 if side.mean else max(float(side.raw[0, 1]), 1e-3)
-        worst = max(worst, central(side.raw, 0.0 if side.mean else side.value)[0] / level**2)
+    for raw in raws:
+        level = 1.0 if rate.is_mean else max(float(raw[0, 1]), 1e-3)
+        value = 0.0 if rate.is_mean else float(raw[1, 0]) / level
+        worst = max(worst, central(raw, value)[0] / level**2)
     return max(worst, 1e-4)
 
 

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.audit.moments import CANDIDATES, Sample, central, means
-from sellf.audit.scores import Side, by_unit, extremes, scores, sides
+from sellf.audit.scores import (
+    Side,
+    averaged,
+    best_share,
+    by_unit,
+    extremes,
+    mixed,
+    scores,
+    sides,
+)
 from sellf.fairness.notions import Rate
 from sellf.logs.person import BINS, Floats, Person
 
@@ -39,6 +48,8 @@ class Prepared(NamedTuple):
     """What to predict in each tenth of the propensity, if the log has no score."""
     reach: float
     overlap: float
+    share: float = 0.0
+    """How much rows count that are averaged over their decision: see `scores.averaged`."""
 
     def samples(self, rate: Rate) -> tuple[Sample, Sample]:
         """Return what bounds a rate from below and from above."""
@@ -48,7 +59,7 @@ class Prepared(NamedTuple):
             Sample(
                 units,
                 means(side),
-                extremes(rate, self.reach),
+                extremes(rate, self.reach, smooth=self.share > 0),
                 rate.is_mean,
                 guess,
                 cubes,
@@ -107,10 +118,21 @@ class Prepared(NamedTuple):
 
     def fitted(self, rate: Rate) -> "Prepared":
         """Return the same with the reach that promises the narrowest interval for a rate."""
-        if not self.predictable or not rate.hides:
+        if not rate.hides:
             return self
-        tried = [self._replace(reach=max(LEAST, share * self.reach)) for share in REACHES]
+        best = self._replace(share=self._best_share(rate))
+        if not self.predictable:
+            return best
+        tried = [best._replace(reach=max(LEAST, share * self.reach)) for share in REACHES]
         return min(tried, key=lambda prepared: prepared.width(rate))
+
+    def _best_share(self, rate: Rate) -> float:
+        """Return how much averaged rows shall count: what is best in the pilot."""
+        few = self.pilot
+        if not rate.moves or few.propensity is None or few.rejected_positive is not None:
+            return 0.0
+        plain, smooth = (self._replace(share=x)._sides(rate, few)[0] for x in (0.0, 1.0))
+        return best_share(plain, smooth)
 
     def width(self, rate: Rate) -> float:
         """Return about how wide the interval of a difference of two such groups will be.
@@ -118,7 +140,7 @@ class Prepared(NamedTuple):
         A normal interval, what a large reach adds, and what cutting scores there costs.
         """
         low, high, level = self._outlook(rate)
-        people, far = self.rest.units, max(_far(rate, self.reach), 1.0)
+        people, far = self.rest.units, max(_far(rate, self.reach, self.share > 0), 1.0)
         spread = max(central(raw, _value(raw))[0] for raw in (low, high)) ** 0.5 / level
         far = far / level * (_value(low) if low[0, 1] != 1 else 1.0)
         normal = 5.5 * spread / people**0.5
@@ -161,7 +183,11 @@ class Prepared(NamedTuple):
     def _sides(self, rate: Rate, person: Person) -> tuple[Side, Side]:
         k = self.reach
         guess = predictions(person, self.by_bin)
-        found = sides(rate, person, scores(person, self.overlap, guess, k, k, clip=True))
+        score = scores(person, self.overlap, guess, k, k, clip=True)
+        found = sides(rate, person, score)
+        if self.share > 0:
+            smooth = averaged(person, self.overlap, guess, k, k)
+            found = mixed(found, sides(rate, smooth, score), (self.share, self.share))
         return by_unit(found.low, person.unit), by_unit(found.high, person.unit)
 
 
@@ -199,9 +225,9 @@ def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepare
     return Prepared(few, rest, by_tenth, max(LEAST, largest), overlap)
 
 
-def _far(rate: Rate, reach: float) -> float:
+def _far(rate: Rate, reach: float, smooth: bool) -> float:
     """Return how far out a person's part of a mean can be, or of a ratio that is 1."""
-    ends = extremes(rate, reach)
+    ends = extremes(rate, reach, smooth=smooth)
     return max(part if rate.is_mean else abs(part - whole) for part, whole in ends)
 
 

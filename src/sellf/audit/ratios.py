@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 
 from sellf.audit import betting, capital, moments, shares, tails
 from sellf.audit.candidates import climb, segments
+from sellf.audit.games import Game, past_ratio
 from sellf.audit.shares import Share
 from sellf.logs.person import Floats
 
@@ -132,8 +133,8 @@ def from_normal(first: tuple[float, float], second: tuple[float, float], quantil
 
 
 def from_games(
-    first: betting.Game,
-    second: betting.Game,
+    first: Game,
+    second: Game,
     ranges: tuple[tuple[float, float], tuple[float, float]],
     alpha: float,
 ) -> float:
@@ -204,7 +205,7 @@ def corners(
     return list(dict.fromkeys([*inside, *box]))
 
 
-def _stakes(first: betting.Game, second: betting.Game, target: float) -> tuple[list[Floats], float]:
+def _stakes(first: Game, second: Game, target: float) -> tuple[list[Floats], float]:
     """Return the stakes of both groups and the standard error of the ratio.
 
     The best ones for u1 - r u0, with variances, levels and r as the rows before show them. A group
@@ -212,7 +213,7 @@ def _stakes(first: betting.Game, second: betting.Game, target: float) -> tuple[l
     """
     games, ratios, spreads, levels = (first, second), [], [], []
     for game in games:
-        ratio, level = betting.past_ratio(game), betting.past_level(game)
+        ratio, level = past_ratio(game), betting.past_level(game)
         variance = betting.past_variance(game.part - ratio * game.whole)
         ratios.append(ratio)
         levels.append(level)

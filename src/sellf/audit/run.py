@@ -159,7 +159,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
 
     if options.pop("drop_missing"):
         raise InputError(NO_DROPPING)
-    options["seed"] = _seed(options["seed"])
+    options["seed"] = seed_of(options["seed"])
     asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
     config = LogConfig.of(options)
@@ -327,7 +327,7 @@ NO_DROPPING = (
 )
 
 
-def _seed(value: Any) -> int:
+def seed_of(value: Any) -> int:
     """Return the seed that was given, or a new one."""
     if value is None:
         return secrets.randbits(32)

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from sellf.fairness.notions import Rate
 from sellf.logs.person import BINS, Floats, Person
 
+SHARE_PRIOR = 3.0
+"""How much it counts that averaging over decisions ought to be best, as a sum of squares."""
+
 
 class Scores(NamedTuple):
     """Scores of E[Y]: the mean of `low` is at most it, that of `high` at least.
@@ -129,15 +132,88 @@ def _side(rate: Rate, person: Person, score: tuple[Floats, Floats], worse: Any) 
     return Side(worst, np.where(pending > 0, worst - at_one, whole))
 
 
-def extremes(rate: Rate, k: Floats | float) -> list[tuple[Any, Any]]:
+def averaged(
+    person: Person,
+    overlap: float,
+    prediction: Floats | float,
+    below: Floats | float,
+    above: Floats | float,
+) -> Person:
+    """Return the rows with p in place of A, and p s in place of A Y, where p is known.
+
+    Both have the same mean, and the chance in the decision itself is no longer part of them: with
+    the right prediction no unbiased values vary less (Hahn 1998). It is done where the score is
+    neither cut nor clipped, so that p s = p f + A (Y - f) is right on average.
+
+    Args:
+        person: the rows of a group.
+        overlap: the smallest propensity at which weighting is trusted.
+        prediction: f, known before each row.
+        below: the reach of the lower score.
+        above: that of the upper one.
+    """
+    p = person.propensity
+    if p is None or person.rejected_positive is not None:
+        return person
+    odds = (1 - p) / np.where(p >= overlap, p, 1.0)
+    natural = (p >= overlap) & (prediction * odds <= below) & ((1 - prediction) * odds <= above)
+    less = np.where(natural, p - person.accepted, 0.0)
+    return person._replace(
+        accepted=person.accepted + less, positive=person.positive + prediction * less
+    )
+
+
+def mixed(plain: Sides, smooth: Sides, share: tuple[Floats | float, Floats | float]) -> Sides:
+    """Return a mean of two kinds of values, which bounds a utility as both do.
+
+    Args:
+        plain: the one.
+        smooth: the other.
+        share: how much it counts, on either side; known before each row.
+    """
+    return Sides(
+        *(
+            Side(
+                one.part + part * (two.part - one.part),
+                None
+                if one.whole is None or two.whole is None
+                else one.whole + part * (two.whole - one.whole),
+            )
+            for one, two, part in zip(plain, smooth, share, strict=True)
+        )
+    )
+
+
+def best_share(plain: Side, smooth: Side) -> float:
+    """Return how much `averaged` rows shall count to make the ratio of the means vary least.
+
+    All, if predictions are right. What is seen counts more the more is seen.
+    """
+    whole = [1.0 if side.whole is None else side.whole for side in (plain, smooth)]
+    level = float(np.mean(whole[0]))
+    u = float(plain.part.mean()) / level if level > 0 else 0.5
+    value, other = (side.part - u * one for side, one in zip((plain, smooth), whole, strict=True))
+    less = value - other
+    both, square = float(np.dot(value, less)), float(np.dot(less, less))
+    return min(max((SHARE_PRIOR + both) / (SHARE_PRIOR + square), 0.0), 1.0)
+
+
+def extremes(rate: Rate, k: float, *, smooth: bool = False) -> list[tuple[Any, Any]]:
     """Return part and whole of the people furthest out, of scores cut to between -k and 1 + k.
 
     Everybody else's, for each candidate, are between theirs: values are linear in the score.
+
+    Args:
+        rate: what is measured.
+        k: the reach of scores.
+        smooth: whether some of the values are those of `averaged` rows.
     """
-    return [
-        (rate.of.value(a, ay, score), rate.among.value(a, ay, score))
-        for a, ay, score in (*furthest(k, up=True), *furthest(k, up=False))
+    people = [
+        *furthest(k, up=True),
+        *furthest(k, up=False),
+        *(furthest_averaged(k, k) if smooth else ()),
     ]
+    return [(rate.of.value(*one), rate.among.value(*one)) for one in people]
 
 
 def furthest(k: Floats | float, *, up: bool) -> list[tuple[int, int, Any]]:
@@ -146,6 +222,28 @@ def furthest(k: Floats | float, *, up: bool) -> list[tuple[int, int, Any]]:
     A good outcome's score is 1 at least and 1 + k at most, a bad one's between -k and 0.
     """
     return [(0, 0, 1), (1, 1, 1 + k), (1, 0, 0)] if up else [(0, 0, 0), (1, 1, 1), (1, 0, -k)]
+
+
+def furthest_averaged(below: Floats | float, above: Floats | float) -> list[tuple[Any, Any, Any]]:
+    """Return p, p s and s of people between whom all `averaged` ones are.
+
+    With o = (1 - p) / p a rejected person's score is f, a good outcome's 1 + (1 - f) o and a bad
+    one's -f o, where f o <= below and (1 - f) o <= above; so p >= 1 / (1 + below + above). On such
+    a range of p and s sums of p, p s and s are largest at its boundary. Part of that is the
+    curve s = 1 / p, which lies between its chord and its tangents; and its mirror image.
+    """
+    least = 1 / (1 + below + above)
+    good = [
+        (least, least * (1 + above), 1 + above),
+        (1 / (1 + above), 1, 1 + above),
+        (2 / (2 + above), 1, 2 * (1 + above) / (2 + above)),
+    ]
+    bad = [
+        (least, -least * below, -below),
+        (1 / (1 + below), -below / (1 + below), -below),
+        (2 / (2 + below), -below / (2 + below), -below / (2 + below)),
+    ]
+    return [(0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 1, 1), *good, *bad]
 
 
 def by_unit(side: Side, unit: NDArray[np.intp] | None) -> Side:
@@ -176,21 +274,21 @@ def running_prediction(person: Person, overlap: float) -> Floats:
     """
     if person.propensity is None:
         raise ValueError("a running prediction needs propensities")
+    rows = len(person.propensity)
     bins = np.minimum((person.propensity * BINS).astype(np.intp), BINS - 1)
     known = person.accepted if person.pending is None else person.accepted - person.pending
     seen = np.where(person.propensity >= overlap, known, 0.0)
     good = seen * person.positive
-    before = np.cumsum(seen) - seen
-    overall = (np.cumsum(good) - good + 0.5) / (before + 1)
+    # What comes before a row is what comes before its person: rows of one may share a decision.
+    start = np.arange(rows)
+    if person.unit is not None and rows:
+        first = np.concatenate([[True], person.unit[1:] != person.unit[:-1]])
+        start = np.maximum.accumulate(np.where(first, start, 0))
+    before, good_before = (np.concatenate([[0.0], np.cumsum(x)])[start] for x in (seen, good))
+    overall = (good_before + 0.5) / (before + 1)
     order = np.argsort(bins, kind="stable")
-    in_bin, good_in_bin = seen[order], good[order]
-    starts = np.searchsorted(bins[order], np.arange(BINS))
-    count = np.concatenate([[0.0], np.cumsum(in_bin)])
-    total = np.concatenate([[0.0], np.cumsum(good_in_bin)])
-    base = starts[bins[order]]
-    result = np.empty(len(bins))
-    place = np.arange(len(bins))
-    result[order] = (total[place] - total[base] + 2 * overall[order]) / (
-        count[place] - count[base] + 2
-    )
-    return result
+    count, total = (np.concatenate([[0.0], np.cumsum(x[order])]) for x in (seen, good))
+    # The place of a row among those of its bin, and of the first of these, among all by bin.
+    place = np.searchsorted(bins[order] * rows + order, bins * rows + start)
+    base = np.searchsorted(bins[order], np.arange(BINS))[bins]
+    return (total[place] - total[base] + 2 * overall) / (count[place] - count[base] + 2)

@@ -41,7 +41,7 @@ def run(
 
         print(dumps(schema(), indent=2))
         return
-    typed = _typed(columns, reading, judge, measures)
+    typed = typed_options(columns, reading, judge, measures)
     if output.init:
         from sellf.cli.audit_init import init
 
@@ -78,7 +78,7 @@ FAILED = 3
 """The exit code for a verdict that a pipeline should stop at."""
 
 
-def _typed(*flags: Any) -> dict[str, Any]:
+def typed_options(*flags: Any) -> dict[str, Any]:
     """Return what was typed, by the names of the audit's options; what was not is left out."""
     typed = {
         field.name: getattr(one, field.name)

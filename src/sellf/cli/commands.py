@@ -10,6 +10,7 @@ import tyro
 from sellf import interrupts
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.cli.kinds import Count, File, Flag, Folder, Text
+from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
 
@@ -59,6 +60,54 @@ def audit(
     from sellf.cli.audit import run
 
     run(log, columns, reading, judge, measures, output)
+
+
+def whatif(
+    log: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
+    columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
+    reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
+    question: Annotated[QuestionFlags, tyro.conf.OmitArgPrefixes] = QuestionFlags(),  # noqa: B008
+    asked: Annotated[WhatIfFlags, tyro.conf.OmitArgPrefixes] = WhatIfFlags(),  # noqa: B008
+    json: Flag = False,
+    plot: File = None,
+) -> None:
+    """Say what another policy, or every cut-off of a score, would have done.
+
+    Args:
+        log: a CSV or Parquet file; several as 'logs/*.parquet'.
+        columns: which column holds what.
+        reading: how the log is read.
+        question: what is asked of the log.
+        asked: which policies are asked about.
+        json: print every figure as JSON.
+        plot: draw the answer into this file (.png, .svg or .pdf).
+    """
+    from sellf.cli import whatif as command
+
+    command.whatif(log, columns, reading, question, asked, json, plot)
+
+
+def improve(
+    log: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")] = None,
+    columns: Annotated[ColumnFlags, tyro.conf.OmitArgPrefixes] = ColumnFlags(),  # noqa: B008
+    reading: Annotated[ReadingFlags, tyro.conf.OmitArgPrefixes] = ReadingFlags(),  # noqa: B008
+    question: Annotated[QuestionFlags, tyro.conf.OmitArgPrefixes] = QuestionFlags(),  # noqa: B008
+    asked: Annotated[ImproveFlags, tyro.conf.OmitArgPrefixes] = ImproveFlags(),  # noqa: B008
+    json: Flag = False,
+) -> None:
+    """Find a policy that is provably within a tolerance and earns what the current one does.
+
+    Args:
+        log: a CSV or Parquet file; several as 'logs/*.parquet'.
+        columns: which column holds what; --feature names what the policy decides from.
+        reading: how the log is read.
+        question: what is asked of the log.
+        asked: what is asked of a better policy.
+        json: print every figure as JSON.
+    """
+    from sellf.cli import whatif as command
+
+    command.improve(log, columns, reading, question, asked, json)
 
 
 def worlds(
@@ -259,6 +308,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "evaluate": evaluate,
     "frontier": frontier,
+    "whatif": whatif,
+    "improve": improve,
     "report": report,
     "study": study,
     "train": train,

@@ -1,24 +1,16 @@
 """`sellf frontier`: the most that any policy can earn."""
 
 import json
-import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from io import BytesIO
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from sellf import files, interrupts
+from sellf import interrupts
+from sellf.cli.showing import bar, check_plot, draw
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
 from sellf.planning.frontier import frontier
 from sellf.text import plain
-
-PICTURES = (".png", ".svg", ".pdf")
-PATIENCE = 3.0
-"""Seconds after which a bar is shown."""
 
 
 def run(
@@ -35,9 +27,8 @@ def run(
     if world is None:
         raise InputError("no world named: type for example `sellf frontier lending`.")
     one_of("world", world, tuple(WORLDS))
-    if plot is not None and plot.suffix not in PICTURES:
-        raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
-    with _bar(f"{notion} in {world}") as progress, interrupts.nothing_to_lose():
+    check_plot(plot)
+    with bar(f"{notion} in {world}") as progress, interrupts.nothing_to_lose():
         found = frontier(
             world,
             notion,
@@ -48,31 +39,4 @@ def run(
             progress=progress,
         )
     print(json.dumps(found.summary()) if as_json else plain(found))
-    if plot is not None:
-        picture = BytesIO()
-        found.plot().savefig(picture, dpi=150, format=plot.suffix[1:])
-        files.write(plot, picture.getvalue())
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Any]:
-    """Show how far it is, in a terminal and if it takes longer than one would wait."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    since = time.monotonic()
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task(plain(title), total=None)
-
-    def progress(done: int, total: int) -> None:
-        if time.monotonic() - since > PATIENCE:
-            bar.start()
-        bar.update(task, completed=done, total=total)
-
-    try:
-        yield progress
-    finally:
-        bar.stop()
+    draw(found, plot)

@@ -62,6 +62,12 @@ class Sums(NamedTuple):
     pending_weight: Floats
     """1 / p of those without an outcome; 1 if they are weak."""
     pending_weight_square: Floats
+    chance: Floats
+    """p, over people who are not weak, like what follows."""
+    predicted_chance: Floats
+    """p f."""
+    predicted_accepted: Floats
+    """A f."""
 
     def by_group(self) -> "Sums":
         """Return the sums over all strata."""
@@ -166,6 +172,7 @@ def terms(
         "weight_positive": where_strong(ay / q),
         "fourth": where(strong, fourth_moment(q, f), 1.0),
         "miss_fourth": where(strong, miss_fourth_moment(q, f), 1.0),
+        "chance": where_strong(p),
     }
     if pending is not None:
         # For people who are weak q is 1.
@@ -179,6 +186,8 @@ def terms(
         "score_square": where_strong(s * s),
         "score_positive": where_strong(ay * s),
         "score_accepted": where_strong(a * s),
+        "predicted_chance": where_strong(p * f),
+        "predicted_accepted": where_strong(a * f),
     }
 
 

@@ -158,7 +158,7 @@ def grid(results: Results) -> list[dict[str, Any]]:
                     "world": spec.world.name,
                     "world_settings": _json(spec.world.settings),
                     "notion": spec.notion,
-                    "algorithm": spec.algorithm.name,
+                    "algorithm": cell.algorithm,
                     "selected": spec.identity in final,
                     "seed": spec.seed,
                     "steps": spec.steps,

@@ -13,6 +13,7 @@ import numpy as np
 from sellf import interrupts
 from sellf.algorithms import trainer
 from sellf.algorithms.algorithm import Algorithm
+from sellf.algorithms.catalogue import find
 from sellf.algorithms.config import PPO
 from sellf.algorithms.trainer import TrainState
 from sellf.compiling import compiled, use_cache
@@ -149,7 +150,11 @@ def train_batch(
     history: list[list[dict[str, Any]]] = [[] for _ in specs]
     with Progress(first, progress, runs=len(specs)) as bar, ExitStack() as stack:
         task, _ = _inputs(first)
-        init, iterate = program(first.algorithm, batched=True)
+        # As the largest settings want it: a term is left out only where its weight is 0 in all.
+        largest = jax.tree.map(lambda *leaves: max(leaves), *(spec.config for spec in specs))
+        algorithm = find(first.algorithm.name)
+        hooks = algorithm.variant(algorithm, largest, first.notion)
+        init, iterate = program(hooks, batched=True)
         state = init(task, config, keys)
         opened = [stack.enter_context(log) for log in _batch_logs(specs, logs, progress)]
         for i in range(first.iterations):

@@ -1,0 +1,58 @@
+"""What commands share: a bar for long work, and pictures in files."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from sellf import files
+from sellf.errors import InputError
+from sellf.text import plain
+
+PICTURES = (".png", ".svg", ".pdf")
+PATIENCE = 3.0
+"""Seconds after which a bar is shown."""
+
+
+def check_plot(plot: Path | None, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a picture's file, before any work is done, that cannot be written."""
+    if plot is None:
+        return
+    if plot.suffix not in PICTURES:
+        raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
+    files.check_output(plot, inputs, "--plot")
+
+
+def draw(result: Any, plot: Path | None) -> None:
+    """Draw a result into a file, if one was named."""
+    if plot is not None:
+        picture = BytesIO()
+        result.plot().savefig(picture, dpi=150, format=plot.suffix[1:])
+        files.write(plot, picture.getvalue())
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Any]:
+    """Show how far it is, in a terminal and if it takes longer than one would wait."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    since = time.monotonic()
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task(plain(title), total=None)
+
+    def progress(done: int, total: int) -> None:
+        if time.monotonic() - since > PATIENCE:
+            bar.start()
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield progress
+    finally:
+        bar.stop()

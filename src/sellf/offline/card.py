@@ -1,0 +1,78 @@
+"""A policy's card: what it was learned from, what is certified, for whom it is worse."""
+
+from typing import TYPE_CHECKING, Any
+
+from sellf.logs.names import say
+
+if TYPE_CHECKING:
+    from sellf.offline.history import History
+    from sellf.offline.improve import Improvement
+    from sellf.offline.policy import LearnedPolicy
+
+
+def card_of(found: "Improvement", policy: "LearnedPolicy", history: "History") -> str:
+    """Return the card as Markdown."""
+    lines = [
+        f"# A {policy.kind} policy",
+        "",
+        found.sentence[0].upper() + found.sentence[1:],
+        "",
+        "## Decides from",
+        "",
+        *(f"- {name}" for name in policy.columns),
+        "",
+        *_chances(policy),
+        "",
+        "## Learned from",
+        "",
+        f"{found.people[0]:,} people of a log of {sum(found.people):,}; certified on the other "
+        f"{found.people[1]:,}. Accepting costs {found.cost:g} of what a good outcome pays.",
+        "",
+        "## Assumed",
+        "",
+        *(f"- {text}" for text in (found.whatif.assumptions if found.whatif else ())),
+        "",
+        "## Who gains, who loses",
+        "",
+        *_groups(found),
+        "",
+    ]
+    if policy.kind == "scorecard":
+        lines += ["## Points", "", "| feature | value | points |", "| --- | --- | ---: |"]
+        lines += [f"| {_cell(a)} | {_cell(b)} | {p:+d} |" for a, b, p in policy.points()]
+        lines += ["", f"Accepted from {policy.pass_mark:+d} points on.", ""]
+    return "\n".join(lines)
+
+
+def _chances(policy: "LearnedPolicy") -> list[str]:
+    found = []
+    if policy.follow < 1:
+        rest = "accepted" if policy.otherwise else "rejected"
+        found.append(
+            f"The rule decides with a chance of {policy.follow:.0%}; else the person is {rest}, "
+            "whoever it is. That keeps the disparity small where the log tells little, and earns "
+            "less."
+        )
+    if policy.explore:
+        found.append(f"Everybody is accepted with a chance of at least {policy.explore:.1%}.")
+    return found or ["The rule decides always."]
+
+
+def _groups(found: "Improvement") -> list[str]:
+    if found.whatif is None:
+        return []
+    rows = ["| group | accepted now | accepted then | change |", "| --- | ---: | ---: | --- |"]
+    for change in found.whatif.changes:
+        if change.measure == "acceptance" and change.group is not None:
+            words = {"rises": "gains", "falls": "loses", "open": "no difference shown"}
+            low, _, high = change.change
+            rows.append(
+                f"| {_cell(say(change.group))} | {change.now.value:.1%} | "
+                f"{change.proposed.value:.1%} | {words[change.direction]} ({low:+.1%} to "
+                f"{high:+.1%}) |"
+            )
+    return rows
+
+
+def _cell(text: Any) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,291 @@
+"""`sellf.cutoffs`: every cut-off of a score at once, common to all groups or one for each."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sellf.audit.interval import Interval
+from sellf.errors import InputError
+from sellf.fairness.checks import number
+from sellf.fairness.notions import TABLE, Notion, Rate, define, spread
+from sellf.fairness.tables import Table
+from sellf.logs.limits import Limits
+from sellf.logs.names import say
+from sellf.logs.person import Floats
+from sellf.logs.values import numbers
+from sellf.offline.bounds import Part
+from sellf.offline.history import History, read, reading_options
+from sellf.offline.lines import reward, utility
+from sellf.offline.whatif import differences, interval, of_spread
+
+COUNT = 21
+"""Cut-offs that are tried if none are given."""
+MOST = 200
+
+
+class Cutoff(NamedTuple):
+    """What a rule that accepts from some score on would have done."""
+
+    at: tuple[float, ...]
+    """The cut-off of each group; one for all if they share it."""
+    acceptance: Interval
+    reward: Interval
+    disparity: Interval
+
+
+@dataclass(frozen=True)
+class Cutoffs(Table):
+    """Rules that accept from some score on, with bands that hold for all of them at once."""
+
+    score: str
+    notion: Notion
+    groups: tuple[Any, ...]
+    rules: tuple[Cutoff, ...]
+    """One cut-off for all groups."""
+    by_group: tuple[Cutoff, ...]
+    """One cut-off a group, chosen so that estimated utilities agree; none unless asked for."""
+    now: Cutoff
+    """The policy that decided."""
+    cost: float
+    omega: float
+    delta: float
+    people: int
+    finite_sample: bool
+    warnings: tuple[str, ...]
+
+    def best(self, rules: Sequence[Cutoff] | None = None) -> Cutoff | None:
+        """Return the rule that earns most among those surely within the tolerance, if any is."""
+        rules = (*self.rules, *self.by_group) if rules is None else rules
+        kept = [rule for rule in rules if rule.disparity.high <= self.omega]
+        return max(kept, key=lambda rule: rule.reward.low, default=None)
+
+    def _title(self) -> str:
+        kind = "" if self.finite_sample else ", asymptotic"
+        return (
+            f"Cut-offs of {self.score}: {self.notion} disparity and reward a person, "
+            f"{self.people:,} people ({1 - self.delta:.0%} confidence for all at once{kind})"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        rows = [("now", self.now), *(("common", rule) for rule in self.rules)]
+        rows += [("by group", rule) for rule in self.by_group]
+        columns: dict[str, list[Any]] = {
+            "policy": [kind for kind, _ in rows],
+            "cutoff": [_at(rule, self.groups) for _, rule in rows],
+        }
+        for name in ("acceptance", "reward", "disparity"):
+            for end in Interval._fields:
+                column = [float(getattr(getattr(rule, name), end)) for _, rule in rows]
+                columns[name if end == "value" else f"{name}_{end}"] = column
+        return columns
+
+    def __str__(self) -> str:
+        best = self.best()
+        if best is None:
+            told = f"no cut-off is surely within {self.omega:g}."
+        else:
+            told = (
+                f"surely within {self.omega:g} and earning most: {_at(best, self.groups)}, reward "
+                f"{best.reward.low:.4f} to {best.reward.high:.4f} a person (now "
+                f"{self.now.reward.low:.4f} to {self.now.reward.high:.4f}), disparity "
+                f"{best.disparity.low:.3f} to {best.disparity.high:.3f} (now "
+                f"{self.now.disparity.low:.3f} to {self.now.disparity.high:.3f})."
+            )
+        return "\n".join([super().__str__(), "", told, *(f"note: {w}" for w in self.warnings)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure as plain values."""
+        table = self._table()
+        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        keys = ("score", "notion", "cost", "omega", "delta", "people", "finite_sample")
+        return {name: getattr(self, name) for name in keys} | {"rows": rows}
+
+    def to_json(self) -> str:
+        """Return every figure as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def plot(self) -> Any:
+        """Draw reward against disparity, with bands; needs matplotlib."""
+        from sellf.offline.plots import draw_cutoffs
+
+        return draw_cutoffs(self)
+
+
+def _at(rule: Cutoff, groups: Sequence[Any]) -> str:
+    if not rule.at:
+        return "as decided"
+    if len(rule.at) == 1:
+        return f"{rule.at[0]:.6g}"
+    return ", ".join(f"{say(g)} {at:.6g}" for g, at in zip(groups, rule.at, strict=True))
+
+
+def cutoffs(
+    log: Any,
+    *,
+    by: str,
+    cost: float,
+    notion: Notion = "opportunity",
+    at: Sequence[float] | None = None,
+    per_group: bool = False,
+    omega: float = 0.05,
+    delta: float = 0.05,
+    limits: Limits | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Cutoffs:
+    """Say what every cut-off of a score would have done on the people of a log.
+
+    Args:
+        log: as for `sellf.audit`.
+        by: the column that is cut, on any scale; people with this value or more are accepted.
+        cost: what accepting costs, as a share of what a good outcome pays.
+        notion: the measure of fairness.
+        at: the cut-offs; None: 21 that accept from nearly everyone to nearly nobody.
+        per_group: whether to try cut-offs that differ between groups as well.
+        omega: the disparity that is tolerated.
+        delta: the chance with which any of a measure's intervals may miss.
+        limits: how large a log may be.
+        progress: called with how many rules are done, and of how many.
+        options: what the log's columns mean and how it is read, as for `sellf.audit`.
+    """
+    delta = number("delta", delta, low=0, high=0.5, low_open=True)
+    omega = number("omega", omega, low=0, high=1)
+    cost = number("cost", cost, low=0, high=1)
+    rate = define(notion).alone
+    history = read(log, reading_options(options), (by,), limits)
+    values = numbers(history.extra[by], by, "cutoffs")
+    places = _places(values, at)
+    rules = _Rules(history, values, rate, cost)
+    total = len(places) * (1 + per_group * len(history.rows.names))
+    told = progress or (lambda done, of: None)
+    common = []
+    for place in places:
+        common.append(rules.common(float(place), delta / len(places)))
+        told(len(common), total)
+    return Cutoffs(
+        score=by,
+        notion=notion,
+        groups=tuple(history.rows.names),
+        rules=tuple(common),
+        by_group=tuple(rules.apart(places, delta, told, total)) if per_group else (),
+        now=rules.now(delta),
+        cost=cost,
+        omega=omega,
+        delta=delta,
+        people=history.everyone.people,
+        finite_sample=not history.estimated,
+        warnings=(*history.warnings, *((history.void,) if history.void else ())),
+    )
+
+
+def _places(values: Floats, at: Sequence[float] | None) -> Floats:
+    if at is None:
+        # Quantiles of the values that occur: cut-offs in between would accept the same people.
+        found = np.quantile(values, np.linspace(0.02, 0.98, COUNT), method="closest_observation")
+        return np.unique(found)
+    if not 0 < len(at) <= MOST:
+        raise InputError(f"at has {len(at)} cut-offs: give between 1 and {MOST}.")
+    return np.unique([number("at", place, low=-np.inf) for place in at])
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """Rules on one history."""
+
+    history: History
+    values: Floats
+    rate: Rate
+    cost: float
+
+    def now(self, delta: float) -> Cutoff:
+        """Return what the policy that decided did."""
+        return self._rule((), self.history.current, delta)
+
+    def common(self, place: float, delta: float) -> Cutoff:
+        """Return what one cut-off for everybody would do."""
+        return self._rule((place,), (self.values >= place).astype(float), delta)
+
+    def _rule(self, at: tuple[float, ...], chance: Floats | None, delta: float) -> Cutoff:
+        sample, rows = self.history.everyone, len(self.values)
+        accepted = Part(1.0, sample, utility(TABLE["demographic"].alone, chance, rows), "rule")
+        earned = Part(1.0, sample, reward(chance, self.cost, rows), "rule")
+        own = [
+            Part(1.0, group, utility(self.rate, _of(chance, where), len(where)), "rule")
+            for _, where, group in self.history.groups
+        ]
+        lower, found = differences(own, delta)
+        return Cutoff(
+            at,
+            interval([accepted], delta, 0.0, 1.0),
+            interval([earned], delta, -self.cost, 1 - self.cost),
+            of_spread(lower, float(spread(np.array(found)))),
+        )
+
+    def apart(
+        self, places: Floats, delta: float, told: Callable[[int, int], None], total: int
+    ) -> list[Cutoff]:
+        """Return rules with a cut-off for each group, for utilities that are about equal.
+
+        Every group's utility, acceptance and reward at every cut-off have intervals that hold at
+        once; those of a rule follow from them, whichever cut-offs are combined.
+        """
+        groups = self.history.groups
+        each = delta / (len(places) * len(groups))
+        tables: list[list[tuple[Interval, Interval, Interval]]] = []
+        for _, where, sample in groups:
+            own = []
+            for place in places:
+                chance = (self.values[where] >= place).astype(float)
+                rows = len(where)
+                parts = (
+                    (utility(TABLE["demographic"].alone, chance, rows), 0.0, 1.0),
+                    (reward(chance, self.cost, rows), -self.cost, 1 - self.cost),
+                    (utility(self.rate, chance, rows), 0.0, 1.0),
+                )
+                found = [
+                    interval([Part(1.0, sample, target, "rule")], each, low, high)
+                    for target, low, high in parts
+                ]
+                own.append((found[0], found[1], found[2]))
+                told(len(places) + sum(map(len, tables)) + len(own), total)
+            tables.append(own)
+        shares = [sample.people / self.history.everyone.people for _, _, sample in groups]
+        chosen: dict[tuple[int, ...], None] = {}
+        for level in np.linspace(0.02, 0.98, COUNT):
+            picks = [
+                min(
+                    range(len(own)),
+                    key=lambda k, own=own, level=level: abs(own[k][2].value - level),
+                )
+                for own in tables
+            ]
+            chosen[tuple(picks)] = None
+        return [_combined(picks, places, tables, shares) for picks in chosen]
+
+
+def _combined(
+    picks: tuple[int, ...],
+    places: Floats,
+    tables: list[list[tuple[Interval, Interval, Interval]]],
+    shares: list[float],
+) -> Cutoff:
+    cells = [own[k] for own, k in zip(tables, picks, strict=True)]
+
+    def mixed(which: int) -> Interval:
+        ends = zip(*(cell[which] for cell in cells), strict=True)
+        return Interval(*(float(np.dot(shares, side)) for side in ends))
+
+    low = np.array([cell[2].low for cell in cells])
+    high = np.array([cell[2].high for cell in cells])
+    values = np.array([cell[2].value for cell in cells])
+    lower = low[:, None] - high[None, :]
+    np.fill_diagonal(lower, 0.0)
+    at = tuple(float(places[k]) for k in picks)
+    return Cutoff(at, mixed(0), mixed(1), of_spread(lower, float(spread(values))))
+
+
+def _of(chance: Floats | None, rows: Any) -> Floats | None:
+    return None if chance is None else chance[rows]

@@ -1,0 +1,149 @@
+"""Columns to numbers, in a way that is learned once, saved as JSON and read back exactly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sellf.errors import InputError
+from sellf.logs.names import Values, is_missing
+from sellf.logs.person import Floats
+
+LEVELS = 30
+"""Words that are rarer than the thirtieth most frequent of a column count as other words."""
+BINS = 6
+"""Into how many parts a scorecard cuts a number's range."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One column and how it becomes numbers."""
+
+    name: str
+    levels: tuple[str, ...] = ()
+    """Of words: those that have a number of their own."""
+    centre: float = 0.0
+    """Of numbers: what stands in for a missing one,"""
+    scale: float = 1.0
+    """and what a step of one is, in units of the column."""
+    edges: tuple[float, ...] = ()
+    """Of numbers that are cut into bins: where each but the first begins."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers it becomes."""
+        return len(self.levels) + 1 if self.levels else max(len(self.edges), 1) + 1
+
+    def encode(self, values: Values) -> Floats:
+        """Return one line a person; the last number says that the value is missing or unknown."""
+        if self.levels:
+            words = np.array([str(item).strip() for item in values])
+            known = np.stack([words == level for level in self.levels], axis=1)
+            return np.column_stack([known, ~known.any(axis=1)]).astype(np.float64)
+        found = as_numbers(values)
+        if found is None:
+            raise InputError(f"column {self.name!r} holds words where the policy knows numbers.")
+        gone = np.isnan(found)
+        if self.edges:
+            # Each bin adds to the one before it, so that signs make a scorecard monotone.
+            at_least = found[:, None] >= np.array(self.edges)[None, :]
+            return np.column_stack([at_least & ~gone[:, None], gone]).astype(np.float64)
+        filled = (np.where(gone, self.centre, found) - self.centre) / self.scale
+        return np.column_stack([filled, gone])
+
+    def labels(self) -> list[str]:
+        """Return a name for each number."""
+        if self.levels:
+            return [*(f"{self.name} = {level}" for level in self.levels), f"{self.name}: other"]
+        if self.edges:
+            return [*(f"{self.name} >= {edge:g}" for edge in self.edges), f"{self.name}: missing"]
+        return [self.name, f"{self.name}: missing"]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """All columns of a policy."""
+
+    features: tuple[Feature, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(feature.name for feature in self.features)
+
+    def encode(self, columns: Mapping[str, Values]) -> Floats:
+        """Return one line a person."""
+        for name in self.names:
+            if name not in columns:
+                raise InputError(f"the policy needs a column {name!r}: give it, or rename yours.")
+        return np.column_stack([f.encode(np.asarray(columns[f.name])) for f in self.features])
+
+    def labels(self) -> list[str]:
+        """Return a name for each number."""
+        return [label for feature in self.features for label in feature.labels()]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return it as plain values."""
+        return [asdict(feature) for feature in self.features]
+
+
+def from_dict(content: Sequence[Mapping[str, Any]]) -> Encoding:
+    """Return the encoding that `to_dict` wrote."""
+    try:
+        return Encoding(
+            tuple(
+                Feature(
+                    str(one["name"]),
+                    tuple(map(str, one["levels"])),
+                    float(one["centre"]),
+                    float(one["scale"]),
+                    tuple(map(float, one["edges"])),
+                )
+                for one in content
+            )
+        )
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the policy's features cannot be read: its file is damaged.") from None
+
+
+def learn_encoding(columns: Mapping[str, Values], *, bins: bool = False) -> Encoding:
+    """Return how columns become numbers.
+
+    Args:
+        columns: of the people to learn from.
+        bins: whether numbers are cut into bins, as in a scorecard.
+    """
+    features = []
+    for name, values in columns.items():
+        found = as_numbers(values)
+        if found is None:
+            words, counts = np.unique([str(item).strip() for item in values], return_counts=True)
+            order = np.argsort(-counts, kind="stable")[:LEVELS]
+            features.append(Feature(name, tuple(str(word) for word in words[order])))
+            continue
+        known = found[~np.isnan(found)]
+        if not len(known):
+            raise InputError(f"feature {name!r} is missing for everyone: leave it out.")
+        edges: tuple[float, ...] = ()
+        if bins:
+            quantiles = np.quantile(known, np.arange(1, BINS) / BINS, method="higher")
+            edges = tuple(float(edge) for edge in np.unique(quantiles) if edge > known.min())
+        scale = float(known.std()) or 1.0
+        features.append(Feature(name, (), float(known.mean()), scale, edges))
+    return Encoding(tuple(features))
+
+
+def as_numbers(values: Values) -> Floats | None:
+    """Return a column of numbers, NaN where one is missing; None if it holds words."""
+    values = np.asarray(values)
+    if values.dtype.kind in "biuf":
+        found = values.astype(np.float64)
+        return np.where(np.isfinite(found), found, np.nan)
+    missing = is_missing(values)
+    found = np.full(len(values), np.nan)
+    try:
+        found[~missing] = [float(item) for item in values[~missing]]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return np.where(np.isfinite(found), found, np.nan)

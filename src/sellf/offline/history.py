@@ -1,0 +1,224 @@
+"""A log made ready for questions about policies other than the one that decided."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.audit.aipw import cross_fit
+from sellf.audit.checks import contradiction
+from sellf.audit.evidence import OVERLAP, OVERLAP_ESTIMATED
+from sellf.audit.maturity import read_maturity, set_aside
+from sellf.audit.run import seed_of
+from sellf.errors import InputError
+from sellf.fairness.checks import number
+from sellf.logs.columns import Columns
+from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
+from sellf.logs.limits import DEFAULT, Limits
+from sellf.logs.names import Values
+from sellf.logs.person import Floats, Person
+from sellf.logs.reading import open_log
+from sellf.logs.rows import Rows
+from sellf.logs.values import numbers
+from sellf.offline.sample import Sample
+
+MOST_ROWS = 20_000_000
+"""Rows that are brought into memory."""
+DEFAULTS: dict[str, Any] = {
+    "matures_after": None,
+    "as_of": None,
+    "overlap": None,
+    "model": "boosting",
+    "seed": None,
+}
+"""Options beside those that say what columns mean and how the log is read."""
+ARRAY = "__policy__"
+"""The name under which an array of chances joins the log."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Checked rows, with what is needed to weigh them."""
+
+    rows: Rows
+    extra: dict[str, Values]
+    """Columns that policies may be made of."""
+    overlap: float
+    seed: int
+    known: bool
+    """Whether the log says the propensities."""
+    warnings: tuple[str, ...]
+    void: str | None
+    """Why propensities cannot be used, if they contradict the decisions."""
+
+    @property
+    def estimated(self) -> bool:
+        """Whether propensities were estimated."""
+        return self.rows.estimated
+
+    @property
+    def person(self) -> Person:
+        """All rows, those of one person one after the other."""
+        return self.rows.person
+
+    @property
+    def current(self) -> Floats | None:
+        """The chances of the policy that decided; None: only its decisions are known."""
+        return self.person.propensity if self.known else None
+
+    @cached_property
+    def everyone(self) -> Sample:
+        """All people together."""
+        return self._sample(self.person, len(self.rows.names))
+
+    @cached_property
+    def groups(self) -> list[tuple[Any, NDArray[np.intp], Sample]]:
+        """Each group's name, its rows and the sample of them."""
+        found = []
+        for place, name in enumerate(self.rows.names):
+            rows = np.flatnonzero(self.rows.codes == place)
+            found.append((name, rows, self._sample(self.person.take(rows), place)))
+        return found
+
+    def _sample(self, person: Person, place: int) -> Sample:
+        rng = np.random.default_rng([self.seed, 20, place])
+        return Sample(person, self.overlap, rng, estimated=self.estimated)
+
+
+def reading_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that say what a log holds and how it is read; refuse others."""
+    known = (*OF_COLUMNS, *OF_READING, *DEFAULTS)
+    for name in given:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}."
+            raise InputError(f"there is no option {name!r}: {hint}")
+    for name in ("group", "decision"):
+        if not given.get(name):
+            raise InputError(f"{name} is missing: name the column of the log that holds it.")
+    return DEFAULTS | given
+
+
+def read(
+    log: Any, options: dict[str, Any], extra: tuple[str, ...], limits: Limits | None
+) -> History:
+    """Return a log's history, checked.
+
+    Args:
+        log: as for `sellf.audit`.
+        options: those of `sellf.audit` that say what the log's columns mean and how it is read.
+        extra: further columns to read.
+        limits: how large a log may be; None: up to twenty million rows.
+    """
+    config = LogConfig.of(options)
+    columns = config.columns
+    if columns.outcome is None:
+        raise InputError("outcome is missing: name the column of outcomes with --outcome.")
+    seed = seed_of(options["seed"])
+    wanted = tuple(dict.fromkeys([*columns.features, *extra]))
+    used = {columns.decision, columns.outcome, *columns.group}
+    reading = replace(columns, features=tuple(name for name in wanted if name not in used))
+    limits = limits or replace(DEFAULT, in_memory=MOST_ROWS)
+    maturity = read_maturity(*(options.get(n) for n in ("decided_on", "matures_after", "as_of")))
+    source, _ = set_aside(open_log(log, reading, limits, config.reading), maturity)
+    rows = source.matured().rows
+    if rows is None:
+        raise InputError(
+            f"the log has {source.count:,} rows, and up to {limits.in_memory:,} fit in memory: "
+            "take a random part of its people."
+        )
+    rows = _together(rows)
+    read_columns = dict(rows.features or {})
+    for name in wanted:
+        if name in used:
+            read_columns[name] = _own(rows, columns, name)
+    rows = replace(rows, features={n: read_columns[n] for n in columns.features} or None)
+    return _checked(rows, columns, read_columns, options, seed)
+
+
+def _own(rows: Rows, columns: Columns, name: str) -> Values:
+    """Return a column that has a meaning of its own as one that a policy may use."""
+    if name in columns.group and len(columns.group) == 1:
+        return np.array(rows.names, dtype=object)[rows.codes]
+    raise InputError(f"column {name!r} is the decision or the outcome: no policy can use it.")
+
+
+def _together(rows: Rows) -> Rows:
+    """Return the rows with those of one person following each other."""
+    if rows.person.unit is None:
+        return rows
+    return rows.take(np.argsort(rows.person.unit, kind="stable"))
+
+
+def _checked(
+    rows: Rows, columns: Columns, extra: dict[str, Values], options: dict[str, Any], seed: int
+) -> History:
+    trusted, known = columns.trust_rejected_outcomes, columns.propensity is not None
+    estimated = not known and not trusted and bool(columns.features or columns.score)
+    if estimated:
+        rows = replace(rows, person=cross_fit(rows, options["model"], seed), estimated=True)
+    overlap = options["overlap"]
+    if overlap is None:
+        overlap = OVERLAP_ESTIMATED if estimated else OVERLAP
+    overlap = number("overlap", overlap, low=0, high=1, low_open=True)
+    void = None
+    if known:
+        names, sums = rows.sums(overlap)
+        people = tuple(rows.of_group(i) for i in range(len(names)))
+        found = contradiction(names, sums, people)
+        if found is not None:
+            void, known = str(found), False
+            person = rows.person._replace(propensity=None, prediction=None)
+            rows = replace(rows, person=person)
+    return History(rows, extra, overlap, seed, known, rows.warnings, void)
+
+
+Policy = str | Callable[[Mapping[str, Values]], Any] | Any
+"""A column's name, an array of chances, a function of columns, or a model with predict_proba."""
+
+
+def chances(policy: Policy, history: History) -> Floats:
+    """Return the chance with which a policy accepts each person."""
+    if isinstance(policy, str):
+        values = numbers(history.extra[policy], policy, "policy")
+        return _checked_chances(values, f"policy {policy!r}")
+    columns = history.extra
+    model: Any = policy
+    if hasattr(policy, "predict_proba"):
+        found = np.asarray(model.predict_proba(_frame(columns)))
+        found = found[:, -1] if found.ndim == 2 else found
+    else:
+        found = np.asarray(model(columns))
+    if found.shape != (history.rows.count,):
+        raise InputError(
+            f"the policy returned an array of shape {found.shape} for {history.rows.count:,} "
+            "people: return one chance of acceptance for each."
+        )
+    return _checked_chances(found.astype(np.float64), "the policy")
+
+
+def _checked_chances(values: Floats, what: str) -> Floats:
+    bad = ~((values >= 0) & (values <= 1))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            f"{what} is {values[row]} at row {row}: give the chance of acceptance, between 0 and "
+            "1; for a rule 0 or 1."
+        )
+    return values
+
+
+def _frame(columns: Mapping[str, Values]) -> Any:
+    """Return columns as a data frame, or as a matrix where pandas is not installed."""
+    if find_spec("pandas") is None:
+        return np.column_stack(
+            [numbers(column, name, "feature") for name, column in columns.items()]
+        )
+    import narwhals as nw
+
+    return nw.to_native(nw.from_dict(dict(columns), backend="pandas"))

@@ -1,0 +1,271 @@
+"""Candidates for a better policy, learned from one part of a log: the safest first."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, ndtri
+
+from sellf.fairness.notions import Rate
+from sellf.logs.names import Values
+from sellf.logs.person import Floats, Person
+from sellf.offline.advantage import Outlook, plan
+from sellf.offline.encoding import Encoding, learn_encoding
+from sellf.offline.models import Linear, Model, fit_linear, fit_trees, predict
+from sellf.offline.policy import POINTS, LearnedPolicy
+
+Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST_FITTED = 300_000
+"""Rows that a model is fitted on; more say little more."""
+FOLDS = 3
+PRICES = (0.0, 0.35, 0.6, 0.8, 1.0, 1.2, 1.5)
+"""Multiples of the prices that make the estimated disparity 0, to learn policies for."""
+THRESHOLDS = 41
+FOLLOWED = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05)
+"""Chances with which a rule decides; else all are treated alike, which is safe and earns less."""
+TARGETS = (0.45, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
+"""What the bound on the disparity is to come to, as shares of what is tolerated."""
+MARGIN = 1.25
+"""How much wider than a normal bound the one that certifies is expected to be."""
+MOST_PLANNED = 100_000
+"""Rows that candidates are compared on."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy, and what the part it was learned from says of it."""
+
+    policy: LearnedPolicy
+    disparity: float
+    reward: float
+    bound: float
+    """What the bound on the disparity is expected to be."""
+    target: float = 0.0
+    """What it was to come to."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of a policy."""
+
+    rate: Rate
+    """What is to be about equal."""
+    cost: float
+    omega: float
+    delta: float
+    kind: Kind
+    use_group: bool
+    """Whether the policy sees the group, which is then among the columns."""
+    explore: float
+    people: int
+    """How many candidates will be certified on."""
+    progress: Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The part of a log that policies are learned from."""
+
+    person: Person
+    codes: NDArray[np.intp]
+    groups: int
+    columns: Mapping[str, Values]
+    overlap: float
+    seed: int
+
+
+def fit_label(lesson: Lesson, encoding: Encoding, kind: Kind) -> tuple[Model, Floats]:
+    """Return a model of the outcome, and cross-fitted predictions for the people it is made of.
+
+    Accepted people are weighted by the inverse of their propensity, so that they stand for all.
+    """
+    matrix = encoding.encode(lesson.columns)
+    seen, label, weights = _shown(lesson)
+    rng = np.random.default_rng([lesson.seed, 1])
+    fold = rng.integers(FOLDS, size=len(seen))
+    fit = _fitting(kind)
+    guess = np.zeros(len(seen))
+    for k in range(FOLDS):
+        rows = _some(np.flatnonzero(seen & (fold != k)), rng)
+        model = fit(matrix[rows], label[rows], weights[rows])
+        guess[fold == k] = predict(model, matrix[fold == k])
+    rows = _some(np.flatnonzero(seen), rng)
+    return fit(matrix[rows], label[rows], weights[rows]), guess
+
+
+def _shown(lesson: Lesson) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Return whose outcome is known, the outcomes, and the weights that make them stand for all."""
+    person = lesson.person
+    seen, label = person.accepted == 1, person.positive
+    if person.pending is not None:
+        seen = seen & (person.pending == 0)
+    if person.rejected_positive is not None:
+        return np.ones(len(seen), dtype=bool), label + person.rejected_positive, np.ones(len(seen))
+    p = np.ones(len(seen)) if person.propensity is None else person.propensity
+    return seen, label, np.where(seen, 1 / np.maximum(p, max(lesson.overlap, 0.02)), 0.0)
+
+
+def fit_groups(lesson: Lesson, encoding: Encoding, kind: Kind) -> Floats:
+    """Return the chance of each group given the features, for a policy that does not see it."""
+    matrix = encoding.encode(lesson.columns)
+    rng = np.random.default_rng([lesson.seed, 2])
+    rows = _some(np.arange(len(matrix)), rng)
+    fit = _fitting(kind)
+    found = []
+    for group in range(lesson.groups):
+        own = (lesson.codes == group).astype(np.float64)
+        found.append(predict(fit(matrix[rows], own[rows], None), matrix))
+    total = np.stack(found, axis=1)
+    return total / np.maximum(total.sum(axis=1, keepdims=True), 1e-12)
+
+
+def _fitting(kind: Kind) -> Callable[..., Model]:
+    return fit_trees if kind == "boosting" else fit_linear
+
+
+def _some(rows: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
+    return rows if len(rows) <= MOST_FITTED else rng.choice(rows, MOST_FITTED, replace=False)
+
+
+def scores_of(lesson: Lesson, guess: Floats) -> Floats:
+    """Return s, whose mean is that of the outcome where propensities are known."""
+    person = lesson.person
+    if person.rejected_positive is not None:
+        return person.positive + person.rejected_positive
+    if person.propensity is None:
+        return np.where(person.accepted == 1, person.positive, guess)
+    known = person.accepted if person.pending is None else person.accepted * (1 - person.pending)
+    strong = person.propensity >= lesson.overlap
+    safe = np.where(strong, person.propensity, 1.0)
+    return np.where(strong, guess + known * (person.positive - guess) / safe, guess)
+
+
+def calibrated(lesson: Lesson, guess: Floats) -> Floats:
+    """Return predictions whose level and slope are right in every group.
+
+    Policies are compared by these rather than by weighted outcomes: of many candidates the one
+    that looks best by a noisy figure would be the luckiest, not the best.
+    """
+    person = lesson.person
+    if person.rejected_positive is not None:
+        return person.positive + person.rejected_positive
+    seen, label, weights = _shown(lesson)
+    margin = logit(np.clip(guess, 1e-4, 1 - 1e-4))
+    result = guess.copy()
+    for group in range(lesson.groups):
+        own = lesson.codes == group
+        rows = np.flatnonzero(own & seen)
+        if len(rows) < 30:
+            continue
+        model = fit_linear(margin[rows, None], label[rows], weights[rows], ridge=1e-4)
+        result[own] = predict(model, margin[own, None])
+    return result
+
+
+def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Encoding]:
+    """Return policies to certify, the safest first, and a model of the outcome."""
+    encoding = learn_encoding(lesson.columns, bins=wish.kind == "scorecard")
+    model, guess = fit_label(lesson, encoding, wish.kind)
+    wish.progress(1, len(PRICES) + 2)
+    if wish.use_group:
+        group = np.eye(lesson.groups)[lesson.codes]
+    else:
+        group = fit_groups(lesson, encoding, wish.kind)
+    measured = calibrated(lesson, guess)
+    weighted = scores_of(lesson, guess)
+    rows = np.arange(len(guess))
+    if len(rows) > MOST_PLANNED:
+        rows = np.random.default_rng([lesson.seed, 4]).choice(rows, MOST_PLANNED, replace=False)
+    outlook = Outlook(
+        label=guess[rows],
+        score=measured[rows],
+        group=group[rows],
+        weighted=weighted[rows],
+        codes=lesson.codes[rows],
+        cost=wish.cost,
+        rate=wish.rate,
+    )
+    matrix = encoding.encode({name: values[rows] for name, values in lesson.columns.items()})
+    full, rule = plan(outlook, 0.0)
+    wish.progress(2, len(PRICES) + 2)
+    found = []
+    for step, share in enumerate(PRICES):
+        decision = _decision(matrix, outlook.advantage(share * full, rule), encoding, wish)
+        margin = decision.margin(matrix)
+        for threshold in _thresholds(margin, decision, wish.kind):
+            policy = LearnedPolicy(wish.kind, encoding, decision, float(threshold))
+            found += _mixed(policy, margin > threshold, outlook, wish)
+        wish.progress(step + 3, len(PRICES) + 2)
+    return _path(found, wish.omega), model, encoding
+
+
+def _mixed(
+    policy: LearnedPolicy, above: NDArray[np.bool_], outlook: Outlook, wish: Wish
+) -> list[Candidate]:
+    """Return a rule, and the same followed less often, which is safer."""
+    found = []
+    everyone = float(outlook.reward(np.ones(len(above))) > 0)
+    for follow in FOLLOWED:
+        mixed = replace(policy, follow=follow, otherwise=everyone, explore=wish.explore)
+        chance = mixed.chance(above)
+        utility, _ = outlook.utilities(chance)
+        gap = float(np.ptp(utility))
+        error = MARGIN * float(-ndtri(wish.delta / 2)) * outlook.error(chance, wish.people)
+        found.append(Candidate(mixed, gap, outlook.reward(chance), gap + error))
+    return found
+
+
+def _decision(matrix: Floats, advantage: Floats, encoding: Encoding, wish: Wish) -> Model:
+    """Return the model that tells best who is worth accepting, each person weighted by how much."""
+    target, weight = (advantage > 0).astype(np.float64), np.abs(advantage)
+    if wish.kind != "scorecard":
+        return _fitting(wish.kind)(matrix, target, weight)
+    # First without signs, to see in which direction each feature points; then monotone in it.
+    free = fit_linear(matrix, target, weight).coefficients
+    signs, place = np.zeros(matrix.shape[1]), 0
+    for feature in encoding.features:
+        own = slice(place, place + feature.width)
+        if not feature.levels:
+            direction = np.sign(free[own][:-1].sum())
+            signs[own.start : own.stop - 1] = direction
+        place += feature.width
+    fitted = fit_linear(matrix, target, weight, signs=signs).coefficients
+    factor = POINTS / np.log(2)
+    # What is printed is what decides: whole points. Less than a point is none.
+    return Linear(np.append(np.round(fitted[:-1] * factor) / factor, fitted[-1]))
+
+
+def _thresholds(margin: Floats, decision: Model, kind: Kind) -> Floats:
+    found = np.unique(np.quantile(margin, np.linspace(0.005, 0.995, THRESHOLDS)))
+    found = np.unique(np.append(found, 0.0))
+    if kind == "scorecard" and isinstance(decision, Linear):
+        factor, base = POINTS / np.log(2), decision.coefficients[-1]
+        # Half a point below a whole number: rounding decides nothing.
+        return np.unique(np.floor((found - base) * factor) - 0.5) / factor + base
+    return found
+
+
+def _path(found: list[Candidate], omega: float) -> list[Candidate]:
+    """Return the best candidate for each target, the safest first."""
+    path: list[Candidate] = []
+    for share in TARGETS:
+        within = [one for one in found if one.bound <= share * omega]
+        if not within:
+            continue
+        best = max(within, key=lambda one: one.reward)
+        if not path or best.reward > path[-1].reward:
+            path.append(replace(best, target=share * omega))
+    return path or [min(found, key=lambda one: one.bound)]
+
+
+def as_chance(model: Model, encoding: Encoding, columns: Mapping[str, Values]) -> Floats:
+    """Return a model's predictions for other people."""
+    return expit(model.margin(encoding.encode(columns)))
+
+
+def describe(policy: LearnedPolicy, facts: dict[str, Any], card: str) -> LearnedPolicy:
+    """Return the policy with what is known of it."""
+    return replace(policy, facts=facts, card=card)

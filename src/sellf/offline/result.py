@@ -1,0 +1,176 @@
+"""What a change of policy would do: figures with intervals, and a verdict on each."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sellf.audit.interval import Interval
+from sellf.fairness.tables import Table
+from sellf.logs.names import say
+
+EVERYONE = "everyone"
+
+
+class Change(NamedTuple):
+    """One measure under both policies, and the paired difference between them."""
+
+    measure: str
+    """"reward", "acceptance", or a notion."""
+    group: Any
+    """Whose; None: everybody's, or of a notion the disparity between the groups."""
+    now: Interval
+    proposed: Interval
+    change: Interval
+
+    @property
+    def direction(self) -> str:
+        """Whether it rises, falls, or may do either."""
+        if self.change.low > 0:
+            return "rises"
+        return "falls" if self.change.high < 0 else "open"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        ends = {
+            f"{name}_{end}": getattr(getattr(self, name), end)
+            for name in ("now", "proposed", "change")
+            for end in Interval._fields
+        }
+        group = None if self.group is None else say(self.group)
+        return {"measure": self.measure, "group": group, **ends, "direction": self.direction}
+
+
+@dataclass(frozen=True)
+class WhatIf(Table):
+    """A policy compared with the one that decided, on the same people."""
+
+    changes: tuple[Change, ...]
+    cost: float | None
+    omega: float
+    delta: float
+    people: int
+    finite_sample: bool
+    policy: str
+    """What it is called."""
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+    void: str | None = None
+    """Why the propensities were not used."""
+    unidentified: float = 0.0
+    """The share of people whom the proposed policy may accept and the log tells nothing of."""
+    seed: int = 0
+
+    def __getitem__(self, measure: str) -> Change:
+        """The measure of everybody: a disparity for a notion."""
+        return next(c for c in self.changes if c.measure == measure and c.group is None)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict on each measure of everybody, in words."""
+        return tuple(
+            _sentence(change, self.omega) for change in self.changes if change.group is None
+        )
+
+    def _title(self) -> str:
+        kind = "" if self.finite_sample else ", asymptotic"
+        return (
+            f"What if: {self.policy} in place of the decisions made, {self.people:,} people "
+            f"({1 - self.delta:.0%} confidence each{kind})"
+        )
+
+    def _table(self) -> dict[str, list[Any]]:
+        rows = [change.to_dict() for change in self.changes]
+        for row in rows:
+            row["group"] = row["group"] or EVERYONE
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def __str__(self) -> str:
+        rows = [("", "", "now", "proposed", "change")]
+        for change in self.changes:
+            what = change.measure
+            if change.group is None and what not in ("reward", "acceptance"):
+                what += " disparity"
+            who = EVERYONE if change.group is None else say(change.group)
+            cells = (_range(change.now), _range(change.proposed), _range(change.change, sign=True))
+            rows.append((what, who, *cells))
+        widths = [max(len(row[k]) for row in rows) for k in range(5)]
+        lines = [
+            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+        told = [f"- {sentence}" for sentence in self.sentences]
+        notes = [f"note: {text}" for text in self.warnings]
+        if self.void:
+            notes.insert(0, f"note: {self.void} The intervals below do without them.")
+        assumed = ["assumed: " + "; ".join(self.assumptions)]
+        return "\n".join([self._title(), "", *lines, "", *told, "", *notes, *assumed])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every figure as plain values."""
+        return {
+            "policy": self.policy,
+            "people": self.people,
+            "cost": self.cost,
+            "omega": self.omega,
+            "delta": self.delta,
+            "finite_sample": self.finite_sample,
+            "changes": [change.to_dict() for change in self.changes],
+            "sentences": list(self.sentences),
+            "assumptions": list(self.assumptions),
+            "warnings": list(self.warnings),
+            "void": self.void,
+            "unidentified": self.unidentified,
+            "seed": self.seed,
+        }
+
+    def to_json(self) -> str:
+        """Return every figure as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def plot(self) -> Any:
+        """Draw every measure under both policies; needs matplotlib."""
+        from sellf.offline.plots import draw_changes
+
+        return draw_changes(self)
+
+
+def _range(interval: Interval, *, sign: bool = False) -> str:
+    plus = "+" if sign else ""
+    return f"{interval.value:{plus}.3f} ({interval.low:{plus}.3f} to {interval.high:{plus}.3f})"
+
+
+def _sentence(change: Change, omega: float) -> str:
+    low, _, high = change.change
+    if change.measure == "reward":
+        return _earns(change)
+    if change.measure == "acceptance":
+        words = {
+            "rises": "accepts more",
+            "falls": "accepts fewer",
+            "open": "accepts as many or not",
+        }
+        return f"{words[change.direction]}: {_between(low, high)} of everyone"
+    within = ""
+    if change.proposed.high <= omega:
+        within = f", and within {omega:g}"
+    elif change.proposed.low > omega:
+        within = f", and above {omega:g}"
+    if change.direction == "falls":
+        return f"{change.measure}: fairer, by {-high:.3f} to {-low:.3f}{within}"
+    if change.direction == "rises":
+        return f"{change.measure}: less fair, by {low:.3f} to {high:.3f}{within}"
+    return f"{change.measure}: no difference shown, between {low:+.3f} and {high:+.3f}{within}"
+
+
+def _earns(change: Change) -> str:
+    low, _, high = change.change
+    base = change.now.value
+    if base > 0 and change.now.low > 0:
+        said = f"between {low / base:+.1%} and {high / base:+.1%} of what is earned now"
+    else:
+        said = f"between {low:+.4f} and {high:+.4f} a person"
+    words = {"rises": "earns more", "falls": "earns less", "open": "earns about as much or not"}
+    return f"{words[change.direction]}: {said}"
+
+
+def _between(low: float, high: float) -> str:
+    return f"between {low:+.1%} and {high:+.1%}"

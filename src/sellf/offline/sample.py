@@ -1,0 +1,221 @@
+"""A group's rows, split into a pilot that settles what must be fixed and the rest that counts.
+
+Of the pilot's people come the predictions where the log has none, how far weighted outcomes may
+reach and which spread to expect. They are then left out, so all of it is fixed for the others.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.audit import capital
+from sellf.audit.pilot import by_bin, predictions
+from sellf.audit.scores import Side, by_unit, scores
+from sellf.logs.person import Floats, Person
+from sellf.offline.lines import Line
+
+PILOT = 50
+"""People in a pilot at least, a third of a small group at most,"""
+PILOT_SHARE = 0.015
+"""and this share of a large one."""
+PRIOR = 1_000
+"""The predicted spread counts as much as that of so many people of the pilot."""
+ROOM = 1.05
+"""How far weighted outcomes may reach, as a multiple of the furthest in the pilot."""
+REACHES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.15, 0.1, 0.06, 0.03)
+"""Shares of that to choose from."""
+CUBES_ROWS = 30_000
+"""For more rows than this nothing is gained by bounding third moments."""
+
+
+class Fit(NamedTuple):
+    """What the pilot says of a form."""
+
+    reach: float
+    """How far a row may be beyond what the form can be in expectation."""
+    spread: float
+    """About its standard deviation then."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is needed of the values of a form: a term of `capital.radius`, and the mean."""
+
+    mean: float
+    term: capital.Term
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows of one group, or of everybody."""
+
+    person: Person
+    overlap: float
+    rng: np.random.Generator = field(repr=False)
+    estimated: bool = False
+    """Whether propensities were estimated: then nothing is cut, and intervals are asymptotic."""
+
+    @cached_property
+    def units(self) -> NDArray[np.intp]:
+        """Which person each row is of, numbered from 0 in the order of the rows."""
+        unit = self.person.unit
+        rows = len(self.person.accepted)
+        return np.arange(rows) if unit is None else np.unique(unit, return_inverse=True)[1]
+
+    @cached_property
+    def people(self) -> int:
+        """How many people there are."""
+        return int(self.units.max(initial=-1)) + 1
+
+    @cached_property
+    def _split(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        if self.estimated:
+            every = np.arange(len(self.units))
+            return every, every
+        size = max(min(PILOT, self.people // 3), int(PILOT_SHARE * self.people))
+        chosen = np.zeros(self.people, dtype=bool)
+        chosen[self.rng.choice(self.people, size, replace=False)] = True
+        rows = chosen[self.units]
+        return np.flatnonzero(rows), np.flatnonzero(~rows)
+
+    @cached_property
+    def rest(self) -> "Part":
+        """The rows that count."""
+        return self._part(self._split[1])
+
+    @cached_property
+    def pilot(self) -> "Part":
+        """The rows that were looked at first."""
+        return self._part(self._split[0])
+
+    def _part(self, rows: NDArray[np.intp]) -> "Part":
+        person = self.person.take(rows)
+        if person.propensity is None or person.rejected_positive is not None:
+            return Part(rows, person, np.zeros(len(rows)), self.overlap)
+        few = self.person.take(self._split[0])
+        guess = predictions(person, by_bin(few, self.overlap))
+        return Part(rows, person, guess, self.overlap)
+
+    def moments(self, line: Line, fit: "Fit | None" = None) -> Moments:
+        """Return the moments of a form's values, which bound it from below.
+
+        Args:
+            line: of all rows; what is not identified counts as what makes the form small.
+            fit: how far values may reach, if that was settled for a form like this one.
+        """
+        reach, spread = self.fitted(line) if fit is None else fit
+        values = self.rest.values(line, reach)
+        n, mean = len(values), float(values.mean()) if len(values) else 0.0
+        off = values - mean
+        square = off * off
+        seen = float((np.abs(off) * square).mean()) if 0 < n <= CUBES_ROWS else float("inf")
+        whole = max(line.high - line.low + (reach if np.isfinite(reach) else 0.0), 1e-12)
+        term = capital.Term(
+            scale=1 / max(n, 1),
+            n=float(n),
+            variance=float(square.mean()) if n else 0.0,
+            third=float((square * off).mean()) if n else 0.0,
+            fourth=float((square * square).mean()) if n else 0.0,
+            reach=whole,
+            guess=spread,
+            seen_cube=seen,
+        )
+        return Moments(mean, term)
+
+    def level(self, line: Line) -> float:
+        """Return a guess of a form's mean that the rest has no part in."""
+        return float(self.pilot.expected(line, np.inf)[0])
+
+    def fitted(self, line: Line) -> "Fit":
+        """Return how far values may reach, and about how much they spread then."""
+        if self.estimated:
+            return Fit(np.inf, 1.0)
+        few = self.pilot
+        furthest = ROOM * few.furthest(line)
+        if furthest <= 0:
+            return Fit(0.0, few.expected(line, 0.0)[1])
+        people = max(self.people - len(np.unique(self.units[self._split[0]])), 1)
+        plain = few.expected(line, np.inf)[0]
+        best = (np.inf, furthest, 1.0)
+        for share in REACHES:
+            reach = share * furthest
+            mean, spread = few.expected(line, reach)
+            ratio = (line.high - line.low + reach) / max(spread * people**0.5, 1e-9)
+            wider = 1 + 2.5 * ratio + 6 * max(ratio - 0.15, 0.0)
+            width = 2 * spread / people**0.5 * wider + (plain - mean)
+            best = min(best, (width, reach, spread))
+        return Fit(best[1], best[2])
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a sample's rows."""
+
+    rows: NDArray[np.intp]
+    person: Person
+    guess: Floats
+    """The predicted outcome, f."""
+    overlap: float
+
+    def values(self, line: Line, reach: float) -> Floats:
+        """Return what each person adds to a form, at the least.
+
+        Args:
+            line: the form, of all rows of the sample.
+            reach: how far a row may be beyond what the form can be in expectation. Scores are cut
+                for it so that their means still bound the form from below.
+        """
+        own = line.take(self.rows)
+        return by_unit(Side(self._values(own, self.person, reach), None), self.person.unit).part
+
+    def _values(self, own: Line, person: Person, reach: float) -> Floats:
+        positive, pending = person.positive, person.pending
+        good = positive if pending is None else positive + pending
+        level = own.level + own.decided * person.accepted
+        level = level + own.seen * np.where(own.seen >= 0, positive, good)
+        if not own.slope.any():
+            return level
+        far = reach / np.maximum(np.abs(own.slope), 1e-12)
+        found = scores(person, self.overlap, self.guess, far, far, clip=True)
+        return level + own.slope * np.where(own.slope >= 0, found.low0, found.high1)
+
+    def furthest(self, line: Line) -> float:
+        """Return how far beyond its expectation the furthest row of a form can be."""
+        p = self.person.propensity
+        if p is None or self.person.rejected_positive is not None:
+            return 0.0
+        strong = np.where(p >= self.overlap, p, 1.0)
+        odds = (1 - strong) / strong
+        worst = np.maximum(self.guess, 1 - self.guess) * np.abs(line.slope[self.rows]) * odds
+        return float(worst.max(initial=0.0))
+
+    def expected(self, line: Line, reach: float) -> tuple[float, float]:
+        """Return a form's mean and standard deviation, as far as they can be told beforehand.
+
+        Partly as seen, partly as predicted: what is seen of few people is noisy where propensities
+        are small; what is predicted is not.
+        """
+        own, person = line.take(self.rows), self.person
+        seen = by_unit(Side(self._values(own, person, reach), None), person.unit).part
+        mean, variance = float(seen.mean()), float(seen.var())
+        p, f = person.propensity, self.guess
+        if p is not None and person.unit is None and person.rejected_positive is None:
+            none, one = np.zeros(len(p)), np.ones(len(p))
+            cases = [
+                self._values(own, person._replace(accepted=a, positive=y, pending=None), reach)
+                for a, y in ((none, none), (one, one), (one, none))
+            ]
+            weights = [1 - p, p * f, p * (1 - f)]
+            first = float(_mean(cases, weights))
+            second = float(_mean([case * case for case in cases], weights))
+            trust = len(p) / (len(p) + PRIOR)
+            mean = trust * mean + (1 - trust) * first
+            variance = trust * variance + (1 - trust) * max(second - first * first, 0.0)
+        return mean, max(variance + 0.1 * (line.high - line.low) ** 2 / len(seen), 1e-12) ** 0.5
+
+
+def _mean(cases: list[Floats], weights: list[Floats]) -> Any:
+    return sum((case * weight).mean() for case, weight in zip(cases, weights, strict=True))

@@ -1,0 +1,317 @@
+"""`sellf.whatif`: what another policy would have done, from the log of the one that decided."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sellf.audit.interval import Interval
+from sellf.errors import InputError
+from sellf.fairness.checks import number
+from sellf.fairness.notions import TABLE, Definition, Notion, Rate, define, spread
+from sellf.logs.columns import names_of
+from sellf.logs.limits import Limits
+from sellf.logs.person import Floats
+from sellf.offline import bounds
+from sellf.offline.bounds import Part
+from sellf.offline.history import ARRAY, History, Policy, chances, read, reading_options
+from sellf.offline.lines import Target, reward, utility
+from sellf.offline.pairs import spread_change
+from sellf.offline.result import Change, WhatIf
+from sellf.offline.sample import Sample
+
+NOW, PROPOSED = "now", "proposed"
+NOTHING = Interval(0.0, 0.0, 0.0)
+WHERE = 0.1
+"""The part of delta for where each of two disparities is when their change is bounded."""
+
+
+def whatif(
+    log: Any,
+    *,
+    policy: Policy,
+    cost: float | None = None,
+    notions: Iterable[Notion] | None = None,
+    omega: float = 0.05,
+    delta: float = 0.05,
+    columns: str | Sequence[str] = (),
+    limits: Limits | None = None,
+    **options: Any,
+) -> WhatIf:
+    """Say what another policy would have done on the people of a log.
+
+    Args:
+        log: as for `sellf.audit`.
+        policy: a column with the chance that the new policy accepts each person (0 or 1 for a
+            rule), an array of those, a function of the columns, or a model with `predict_proba`.
+        cost: what accepting costs, as a share of what a good outcome pays; None: no reward.
+        notions: measures of fairness to compare; None: all that decisions change.
+        omega: the disparity that is tolerated.
+        delta: the chance with which each interval may miss.
+        columns: the columns that a function or a model is given.
+        limits: how large a log may be.
+        options: what the log's columns mean and how it is read, as for `sellf.audit`.
+    """
+    delta = number("delta", delta, low=0, high=0.5, low_open=True)
+    omega = number("omega", omega, low=0, high=1)
+    cost = None if cost is None else number("cost", cost, low=0, high=1)
+    wanted = [define(name) for name in notions] if notions is not None else _all_that_move()
+    log, column = _joined(log, policy)
+    extra = (column,) if isinstance(column, str) else names_of(columns, "columns")
+    history = read(log, reading_options(options), extra, limits)
+    proposed = chances(column, history)
+    question = Question(history, {NOW: history.current, PROPOSED: proposed}, delta)
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "the policy")
+    return compared(question, name, wanted, cost, omega)
+
+
+def compared(
+    question: "Question", name: str, notions: Sequence[Definition], cost: float | None, omega: float
+) -> WhatIf:
+    """Return what a policy would do, beside what was done.
+
+    Args:
+        question: both policies.
+        name: of the proposed one.
+        notions: measures of fairness.
+        cost: of accepting somebody; None: no reward.
+        omega: the disparity that is tolerated.
+    """
+    history, proposed = question.history, question.policies[PROPOSED]
+    if proposed is None:
+        raise ValueError("the proposed policy needs chances")
+    changes = [*question.acceptance(), *(question.reward(cost) if cost is not None else [])]
+    for definition in notions:
+        changes += question.notion(definition)
+    return WhatIf(
+        changes=tuple(changes),
+        cost=cost,
+        omega=omega,
+        delta=question.delta,
+        people=history.everyone.people,
+        finite_sample=not history.estimated,
+        policy=name,
+        assumptions=tuple(_assumed(history)),
+        warnings=tuple(_warned(history, proposed)),
+        void=history.void,
+        unidentified=_unidentified(history, proposed),
+        seed=history.seed,
+    )
+
+
+def _all_that_move() -> list[Definition]:
+    return [entry for entry in TABLE.values() if len(entry.rates) == 1 and not entry.delayed]
+
+
+def _joined(log: Any, policy: Policy) -> tuple[Any, Policy]:
+    """Return the log with an array of chances as a column of its own, and its name."""
+    if isinstance(policy, str) or callable(policy) or hasattr(policy, "predict_proba"):
+        return log, policy
+    values = np.asarray(policy, dtype=np.float64)
+    if isinstance(log, dict):
+        return {**log, ARRAY: values}, ARRAY
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(log, eager_only=True)
+    except TypeError:
+        raise InputError(
+            "policy is an array, and rows of this log have no fixed order: name a column with "
+            "the chances instead, or give a function of the columns."
+        ) from None
+    if values.shape != (len(frame),):
+        raise InputError(
+            f"policy has shape {values.shape} and the log {len(frame):,} rows: give one chance of "
+            "acceptance for each row."
+        )
+    column = nw.new_series(ARRAY, values.tolist(), backend=frame.implementation)
+    return nw.to_native(frame.with_columns(column)), ARRAY
+
+
+@dataclass(frozen=True)
+class Question:
+    """Two policies on one history."""
+
+    history: History
+    policies: dict[str, Floats | None]
+    """Chances of acceptance by row; None: the decisions that were made."""
+    delta: float
+
+    def acceptance(self) -> list[Change]:
+        """Return how many are accepted, of everyone and by group."""
+        rate = TABLE["demographic"].alone
+        everyone = self._change(
+            "acceptance", None, self._of_everyone(lambda c, n: utility(rate, c, n))
+        )
+        return [everyone, *self._by_group("acceptance", rate)]
+
+    def reward(self, cost: float) -> list[Change]:
+        """Return what is earned per person."""
+        parts = self._of_everyone(lambda c, n: reward(c, cost, n))
+        return [self._change("reward", None, parts, low=-cost, high=1 - cost)]
+
+    def notion(self, definition: Definition) -> list[Change]:
+        """Return the disparity, and every group's utility."""
+        found: list[Change] = []
+        for rate in definition.rates:
+            found.append(self._disparity(rate))
+            if rate.needs_label:  # else it is the acceptance, which is there already
+                found += self._by_group(rate.name, rate)
+        return found
+
+    def _same(self, sample: Sample) -> bool:
+        """Whether both policies treat everybody of a sample alike."""
+        now, proposed = self.policies[NOW], self.policies[PROPOSED]
+        if now is None or proposed is None:
+            return False
+        rows = next((rows for _, rows, own in self.history.groups if own is sample), slice(None))
+        return bool((now[rows] == proposed[rows]).all())
+
+    def _of_everyone(self, target: Any) -> dict[str, Part]:
+        sample = self.history.everyone
+        rows = len(self.history.person.accepted)
+        return {
+            name: Part(1.0, sample, target(chance, rows), name)
+            for name, chance in self.policies.items()
+        }
+
+    def _parts(self, rate: Rate) -> list[dict[str, Part]]:
+        """Return each group's utility under both policies."""
+        found = []
+        for _, rows, sample in self.history.groups:
+            own: dict[str, Part] = {}
+            for name, chance in self.policies.items():
+                target: Target = utility(rate, None if chance is None else chance[rows], len(rows))
+                own[name] = Part(1.0, sample, target, name)
+            found.append(own)
+        return found
+
+    def _by_group(self, measure: str, rate: Rate) -> list[Change]:
+        names = self.history.rows.names
+        each = self.delta / len(names)
+        return [
+            self._change(measure, name, parts, delta=each)
+            for name, parts in zip(names, self._parts(rate), strict=True)
+        ]
+
+    def _change(
+        self,
+        measure: str,
+        group: Any,
+        parts: dict[str, Part],
+        *,
+        low: float = 0.0,
+        high: float = 1.0,
+        delta: float | None = None,
+    ) -> Change:
+        delta = self.delta if delta is None else delta
+        now, proposed = (interval([parts[name]], delta, low, high) for name in (NOW, PROPOSED))
+        if self._same(parts[NOW].sample):
+            return Change(measure, group, now, proposed, NOTHING)
+        pair = [parts[PROPOSED], negative(parts[NOW])]
+        return Change(measure, group, now, proposed, interval(pair, delta, low - high, high - low))
+
+    def _disparity(self, rate: Rate) -> Change:
+        """Return the largest difference between groups under both policies, and its change."""
+        parts = self._parts(rate)
+        found, known = {}, {}
+        for name in (NOW, PROPOSED):
+            own = [group[name] for group in parts]
+            lower, values = differences(own, self.delta)
+            found[name] = of_spread(lower, float(spread(np.array(values))))
+            known[name] = differences(own, WHERE * self.delta)[0]
+        # Where the disparities and their change are is settled together, most of it for the change.
+        if self._same(self.history.everyone):
+            return Change(rate.name, None, found[NOW], found[PROPOSED], NOTHING)
+        low, high = spread_change(
+            known[NOW], known[PROPOSED], _moved(parts, (1 - 2 * WHERE) * self.delta)
+        )
+        middle = min(max(found[PROPOSED].value - found[NOW].value, low), high)
+        return Change(rate.name, None, found[NOW], found[PROPOSED], Interval(low, middle, high))
+
+
+def negative(part: Part) -> Part:
+    """Return the same utility to be taken off."""
+    return Part(-part.sign, part.sample, part.target, part.name)
+
+
+def interval(parts: Sequence[Part], delta: float, low: float, high: float) -> Interval:
+    """Return a sum of utilities, within what is possible."""
+    below, above = bounds.lower(parts, delta / 2), bounds.upper(parts, delta / 2)
+    below, above = float(max(below, low)), float(min(above, high))
+    if below > above:  # has probability delta at most; then nothing is claimed
+        below, above = low, high
+    return Interval(below, min(max(bounds.estimate(parts), below), above), above)
+
+
+def differences(parts: Sequence[Part], delta: float) -> tuple[Floats, list[float]]:
+    """Return bounds from below on every group minus every other, and the estimates."""
+    count = len(parts)
+    lower = np.zeros((count, count))
+    for i, first in enumerate(parts):
+        for j, second in enumerate(parts):
+            if i != j:
+                found = bounds.lower([first, negative(second)], delta / (count * (count - 1)))
+                lower[i, j] = max(found, -1.0)
+    return lower, [bounds.estimate([part]) for part in parts]
+
+
+def of_spread(lower: Floats, value: float) -> Interval:
+    """Return the range of the largest minus the smallest utility."""
+    low, high = max(float(lower.max()), 0.0), min(float(-lower.min()), 1.0)
+    low, high = (low, high) if low <= high else (0.0, 1.0)
+    return Interval(low, min(max(value, low), high), high)
+
+
+def _moved(parts: Sequence[dict[str, Part]], delta: float) -> Floats:
+    """Return bounds from below on how much every difference of two groups changes."""
+    count = len(parts)
+    lower = np.zeros((count, count))
+    for i, first in enumerate(parts):
+        for j, second in enumerate(parts):
+            if i != j:
+                four = [
+                    first[PROPOSED],
+                    negative(first[NOW]),
+                    negative(second[PROPOSED]),
+                    second[NOW],
+                ]
+                lower[i, j] = max(bounds.lower(four, delta / (count * (count - 1))), -2.0)
+    return lower
+
+
+def _assumed(history: History) -> list[str]:
+    lines = ["people like these come, one independently of the other"]
+    if history.person.rejected_positive is not None:
+        return [*lines, "the outcomes of the rejected are what really happened to them"]
+    if history.known:
+        lines.append("the propensities are the chances with which the decisions were drawn")
+    elif history.estimated:
+        lines.append(
+            "given the features decisions have nothing to do with outcomes, and the models of "
+            "both are good: the intervals are asymptotic"
+        )
+    else:
+        lines.append("nothing about the rejected: each of their outcomes may be good or bad")
+    return [*lines, "who applies, and how outcomes come about, does not depend on the policy"]
+
+
+def _unidentified(history: History, proposed: Floats) -> float:
+    """Return the share of people the proposed policy may accept and the log tells nothing of."""
+    p = history.person.propensity
+    if history.person.rejected_positive is not None:
+        return 0.0
+    weak = history.person.accepted == 0 if p is None else p < history.overlap
+    return float((proposed * weak).mean())
+
+
+def _warned(history: History, proposed: Floats) -> list[str]:
+    found = list(history.warnings)
+    share = _unidentified(history, proposed)
+    if share > 0.001:
+        found.append(
+            f"the policy accepts people whom the log tells nothing of, {share:.1%} of all: their "
+            "outcomes may be good or bad, which widens the intervals."
+        )
+    return found

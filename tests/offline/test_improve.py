@@ -1,0 +1,127 @@
+"""A better policy from a log, with a certificate."""
+
+import json
+
+import numpy as np
+import pytest
+
+import sellf
+from sellf.errors import InputError
+from tests.offline.logs import COLUMNS, good_chance, log
+
+ASKED = {"features": ["x"], "cost": 0.45, "omega": 0.2, "use_group": True, "reward_at_least": 0.5}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sellf.improve(log(30_000, 11), seed=1, **ASKED, **COLUMNS)
+
+
+def true_disparity(policy):
+    x = (np.arange(4000) + 0.5) / 4000
+    rates = []
+    for group, name in enumerate(("B", "W")):
+        chance = policy.probability({"x": x, "group": np.full(len(x), name)})
+        good = good_chance(x, group)
+        rates.append(float((chance * good).mean() / good.mean()))
+    return abs(rates[1] - rates[0])
+
+
+def test_a_certified_policy_is_within_the_tolerance(found):
+    assert found.certified
+    assert true_disparity(found.policy) <= 0.2
+    assert "certified: with 95%" in found.sentence
+    assert found.whatif["opportunity"].proposed.high <= 0.25
+
+
+def test_candidates_are_tested_in_order_until_one_fails(found):
+    fair = [one.fair for one in found.tested]
+    earns = [one.earns for one in found.tested]
+    assert fair == sorted(fair, reverse=True)
+    assert earns == sorted(earns)
+    rewards = [one.candidate.reward for one in found.tested]
+    assert rewards == sorted(rewards)
+
+
+def test_certificates_are_rarely_false():
+    """At a size where some logs are certified and others are not."""
+    asked = {**ASKED, "omega": 0.12, "reward_at_least": 0.0}
+    made = [sellf.improve(log(3000, 100 + k), seed=k, **asked, **COLUMNS) for k in range(10)]
+    policies = [one.policy for one in made if one.policy is not None]
+    assert policies
+    assert sum(true_disparity(policy) > 0.12 for policy in policies) <= 2
+
+
+def test_a_saved_policy_decides_the_same(found, tmp_path):
+    folder = found.save(tmp_path / "policy")
+    read = sellf.load_policy(folder)
+    people = {"x": np.linspace(0, 1, 50), "group": np.array(["B", "W"] * 25)}
+    assert (read.probability(people) == found.policy.probability(people)).all()
+    assert "Who gains, who loses" in (folder / "card.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["policy.json", "model.safetensors"])
+def test_a_damaged_policy_is_refused(found, tmp_path, name):
+    folder = found.save(tmp_path / "policy")
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(bytes(content))
+    with pytest.raises(InputError):
+        sellf.load_policy(folder)
+
+
+def test_a_scorecard_decides_by_the_points_it_prints():
+    made = sellf.improve(log(12_000, 12), seed=2, kind="scorecard", **ASKED, **COLUMNS)
+    policy = made.policy or made.tested[0].candidate.policy
+    table = {(feature, value): points for feature, value, points in policy.points()}
+    x = np.linspace(0, 1, 101)
+    for name in ("B", "W"):
+        above = policy.margin({"x": x, "group": np.full(len(x), name)}) > 0
+        for value, decided in zip(x, above, strict=True):
+            total = table.get(("group", name), 0) + _points(table, value)
+            assert decided == (total >= policy.pass_mark), (value, name)
+
+
+def _points(table, value):
+    for (feature, words), points in table.items():
+        if feature != "x" or words == "missing":
+            continue
+        ends = [float(word) for word in words.split() if word.replace(".", "").isdigit()]
+        if words.startswith("below") and value < ends[0]:
+            return points
+        if words.endswith("or more") and value >= ends[0]:
+            return points
+        if " to below " in words and ends[0] <= value < ends[1]:
+            return points
+    return 0
+
+
+def test_boosted_trees_are_saved_as_they_decide(tmp_path):
+    made = sellf.improve(log(4000, 15), seed=5, kind="boosting", **ASKED, **COLUMNS)
+    policy = made.policy or made.tested[0].candidate.policy
+    read = sellf.load_policy(policy.save(tmp_path / "trees"))
+    people = {"x": np.linspace(0, 1, 500), "group": np.array(["B", "W"] * 250)}
+    assert (read.margin(people) == policy.margin(people)).all()
+
+
+def test_too_few_people_are_refused():
+    with pytest.raises(InputError, match="people: to learn"):
+        sellf.improve(log(100, 13), seed=3, **ASKED, **COLUMNS)
+
+
+def test_what_cannot_be_certified_is_said_with_what_would_help():
+    asked = {**ASKED, "omega": 0.01, "reward_at_least": 1.5}
+    made = sellf.improve(log(600, 13), seed=3, **asked, **COLUMNS)
+    assert made.policy is None
+    assert "no policy is certified with this log" in made.sentence
+
+
+def test_exploration_keeps_every_chance_above_it():
+    made = sellf.improve(log(5000, 14), seed=4, explore=0.03, **ASKED, **COLUMNS)
+    policy = made.policy or made.tested[0].candidate.policy
+    people = {"x": np.linspace(0, 1, 50), "group": np.array(["B", "W"] * 25)}
+    assert policy.probability(people).min() >= 0.03
+
+
+def test_results_become_json(found):
+    assert json.loads(json.dumps(found.to_dict()))["certified"] is True
