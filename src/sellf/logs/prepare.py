@@ -53,8 +53,14 @@ def check_sources(columns: Columns, reading: Reading, present: list[str]) -> Non
     """Refuse names that the log does not have, that mean two things, and bands of no group."""
     needed = sources(columns, reading, present)
     check_present(needed, present)
-    named = columns.named()
-    check_roles(columns, {name: option for name, option in needed.items() if name not in named})
+    made_of = {"decision": columns.decision, "outcome": columns.outcome}
+    parts = {
+        part: option
+        for option, name in made_of.items()
+        if name is not None
+        for part in parts_of(name, option, present)
+    }
+    check_roles(columns, parts)
     for name in reading.bands:
         if name not in columns.group:
             raise InputError(

@@ -17,6 +17,8 @@ SECONDS = 120
 MOST_LINES, MOST_ROWS = 3, 12
 """Warnings and rows of a table that one page has room for."""
 MOST_LETTERS = 400
+ONE_PAGE = "@media print{@page{size:A4;margin:10mm}body{zoom:.7}h2{margin-top:1rem}}"
+"""How large it is printed."""
 
 
 def browser() -> str:
@@ -73,7 +75,8 @@ def pdf(page: Page) -> bytes:
     program = browser()
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
-        source.write_text(render(summary(page)), encoding="utf-8")
+        text = render(summary(page)).replace("</style>", f"{ONE_PAGE}</style>", 1)
+        source.write_text(text, encoding="utf-8")
         command = [
             program,
             "--headless",

@@ -55,9 +55,10 @@ def _summary(page: Page) -> list[list[Any]]:
 
 
 def _tables(page: Page) -> Iterator[tuple[str, Mapping[str, Sequence[Any]]]]:
-    for section in page.sections:
-        for block in section.blocks:
-            yield from _of_block(block)
+    blocks = [block for section in page.sections for block in section.blocks]
+    # Tables first: a chart may have the same title as the table of its figures.
+    for block in sorted(blocks, key=lambda block: not isinstance(block, Grid)):
+        yield from _of_block(block)
 
 
 def _of_block(block: Block) -> Iterator[tuple[str, Mapping[str, Sequence[Any]]]]:
