@@ -27,7 +27,7 @@ os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_cpu_use_fusi
 # Both workers, and the commands that tests start, share what is compiled; so does the next run.
 CACHE = Path(__file__).parent.parent / "build" / "compiled-for-tests"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 # Examples are drawn from a fixed seed, so that a run that passed passes again.
 settings.register_profile(
@@ -51,7 +51,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the tests in the background has them ignore Ctrl-C, and all they start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-MOST_MEMORY = 1400 * 2**20
+MOST_MEMORY = 1100 * 2**20
 """Bytes that a process may hold after a test; compiled programs take most of them."""
 
 

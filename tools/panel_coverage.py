@@ -108,7 +108,7 @@ def misses(design: Design, number: int) -> dict[str, bool] | None:
     if "within" in design.options:
         return _strata_missed(design, found)
     true = dict(zip("abc", truth(design), strict=False))
-    missed = dict.fromkeys(MEASURES, False)
+    missed: dict[str, bool] = dict.fromkeys(MEASURES, False)
     for one in found.measures["panel"].comparisons:
         u, v = true[one.group], true[one.against]
         exact = {"difference": u - v, "ratio": u / v, "odds_ratio": u * (1 - v) / (v * (1 - u))}

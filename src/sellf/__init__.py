@@ -34,7 +34,9 @@ from sellf.fairness import (
 from sellf.logs import Limits
 
 if _TYPE_CHECKING:
+    from sellf.envs.build import Actions
     from sellf.envs.custom import world_from_frame
+    from sellf.envs.functions import world_from_functions
     from sellf.envs.world import World
     from sellf.envs.worlds import make_world
     from sellf.offline.cutoffs import Cutoffs, cutoffs
@@ -48,6 +50,7 @@ if _TYPE_CHECKING:
     from sellf.training.agent import Agent, load
     from sellf.training.evaluation import Evaluation, evaluate
     from sellf.training.loop import resume, train
+    from sellf.training.registering import register
 
 _LAZY = {
     "Agent": "sellf.training.agent",
@@ -60,9 +63,12 @@ _LAZY = {
     "load": "sellf.training.agent",
     "resume": "sellf.training.loop",
     "train": "sellf.training.loop",
+    "register": "sellf.training.registering",
     "World": "sellf.envs.world",
     "make_world": "sellf.envs.worlds",
     "world_from_frame": "sellf.envs.custom",
+    "world_from_functions": "sellf.envs.functions",
+    "Actions": "sellf.envs.build",
 }
 """Names that need JAX, and the modules that bring it in when they are first used."""
 
@@ -102,6 +108,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Actions",
     "Agent",
     "Audit",
     "Audits",
@@ -139,6 +146,7 @@ __all__ = [
     "load_policy",
     "make_world",
     "plan",
+    "register",
     "renyi",
     "renyi_population",
     "report",
@@ -147,4 +155,5 @@ __all__ = [
     "train",
     "whatif",
     "world_from_frame",
+    "world_from_functions",
 ]

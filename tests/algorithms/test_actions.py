@@ -245,3 +245,61 @@ def test_an_algorithm_of_one_s_own_needs_only_what_is_different_in_it():
     plain = Algorithm("plain", PPO, "nothing is different")
     assert plain.stacks(sellf.make_world("lending").space)[0].policies == 1
     assert plain.stacks(amounts().space)[0].policies == 2
+
+
+def test_theorem_1_holds_for_what_is_not_revealed():
+    """By hand, to 1e-12: with hidden favourable actions and revealing unfavourable ones too."""
+    from sellf.fairness import Counts
+    from sellf.fairness.disparity import imputation_bias
+    from sellf.fairness.notions import TABLE
+
+    rng = np.random.default_rng(5)
+    sets = [
+        ((False, True, True), (False, True, True)),  # lending-amounts
+        ((False, False, True), (False, True, False)),
+        ((True, False, True), (False, True, True)),
+    ]
+    for reveals, favourable in sets:
+        group, action = rng.integers(0, 3, 400), rng.integers(0, 3, 400)
+        label, guess = rng.integers(0, 2, 400).astype(float), rng.random(400)
+        shown, good = np.array(reveals)[action], np.array(favourable)[action]
+
+        def counts(filled, good=good, group=group):
+            member = group[:, None] == np.arange(3)
+            sums = (np.ones(400), good, good * filled, ~good * filled)
+            return Counts(*(np.asarray(x, float) @ member for x in sums))
+
+        true, imputed = counts(label), counts(np.where(shown, label, guess))
+        hidden = (~shown).astype(float) @ (group[:, None] == np.arange(3))
+        for notion, definition in TABLE.items():
+            if len(definition.rates) > 1:
+                continue
+            rate = definition.alone
+            parts = imputation_bias(notion, true, imputed, hidden)
+            moved = rate.utility(imputed) - rate.utility(true)
+            np.testing.assert_allclose(parts.bias, moved, atol=1e-12)
+            if reveals == favourable:
+                np.testing.assert_allclose(
+                    parts.bias, imputation_bias(notion, true, imputed).bias, atol=1e-15
+                )
+
+
+def test_lending_with_amounts_pays_and_moves_scores_by_the_loan():
+    world = sellf.make_world("lending-amounts")
+    assert world.space.actions == ("reject", "small", "large")
+    plain = sellf.make_world("lending")
+    np.testing.assert_array_equal(world.alpha, plain.alpha)
+    moves, score = np.asarray(world.moves), np.arange(20) % 10
+    np.testing.assert_array_equal(moves[:, :2], plain.moves)
+    for positive, sign in ((1, 1), (0, -1)):
+        moved = np.clip(score + 2 * sign, 0, 9) - score
+        np.testing.assert_array_equal(moves[:, 2, positive], np.arange(20) + moved)
+    assert world.space.gain == ((0.0, 0.0), (-0.2, 0.1), (-1.0, 0.2))
+
+
+@pytest.mark.parametrize("algorithm", ["sellf", "elbert", "cup"])
+def test_other_algorithms_run_with_amounts(algorithm):
+    small = {"population": 200, "window": 200, "horizon": 512}
+    agent = sellf.train("lending-amounts", algorithm, world_settings=small, steps=1024, **FAST)
+    assert np.isfinite(agent.parameters).all()
+    assert agent.tables()[0].shape == (2, 20)

@@ -75,7 +75,8 @@ def test_pocar_charges_each_decision_with_its_own_increase_in_a_window_worked_ou
         one = jnp.ones((), jnp.int32)
         return windows.entry(world.space, one * group, one * action, one, one)
 
-    state = worlds.reset(world, jax.random.key(0))._replace(
+    reset, advance = jax.jit(worlds.reset), jax.jit(worlds.advance, static_argnums=4)
+    state = reset(world, jax.random.key(0))._replace(
         profile=jnp.asarray([a, a, b, b], jnp.int32),
         window=windows.of_entries(world.space, jnp.stack([entry(*one) for one in begin])),
         person=jnp.zeros((), jnp.int32),
@@ -85,7 +86,7 @@ def test_pocar_charges_each_decision_with_its_own_increase_in_a_window_worked_ou
         chance = worlds.draws(world, jax.random.key(1))._replace(
             label=jnp.zeros(()), person=jnp.asarray((person + 1) % 4, jnp.int32)
         )
-        state, step = worlds.advance(world, state, jnp.asarray(action), chance, "opportunity")
+        state, step = advance(world, state, jnp.asarray(action), chance, "opportunity")
         steps.append(step)
     steps = jax.tree.map(lambda *leaves: jnp.stack(leaves), *steps)
     policy = of_chances(lambda p: jnp.full(p.shape, 0.5))
@@ -336,7 +337,7 @@ def test_published_figures_of_overlap_by_hand(rng):
     policies[:2] = rng.uniform(0.1, 0.9, (2, 4))
     group, profile = np.array([0, 0, 1, 1]), rng.integers(0, 4, 200)
     minibatches = rng.integers(0, 4, (3, 8))
-    found = published.overlap(
+    found = jax.jit(published.overlap, static_argnums=(3, 7))(
         jax.random.key(0), f32(policies), jnp.asarray(2), 5, jnp.asarray(profile),
         jnp.asarray(minibatches), jnp.asarray(group), 2,
     )  # fmt: skip

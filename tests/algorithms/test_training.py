@@ -336,7 +336,9 @@ def test_ctrl_c_finishes_the_iteration_saves_and_says_how_to_go_on(tmp_path, mon
     assert same(whole, loop.resume(tmp_path / "run", progress=False))
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_goes_on_and_ends_the_same(tmp_path):
+    """More kills than in tests/hostile, where two are for every day."""
     code = (
         "import sys, sellf; from sellf.training import loop, run_folder; "
         "run_folder.CHECKPOINT_EVERY = 1; "

@@ -1,6 +1,5 @@
 """The results in docs: what is said to be there is, and claims quote tables."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -16,11 +15,10 @@ EARLIER = "*Earlier.*"
 
 @pytest.fixture(scope="module")
 def cells():
-    path = ROOT / "tools" / "cells.py"
-    spec = importlib.util.spec_from_file_location("cells", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    pytest.importorskip("jax")
+    import cells
+
+    return cells
 
 
 def told():
@@ -90,3 +88,27 @@ def test_a_claim_is_current_only_where_its_cells_are(cells):
         own = [state for cell, state in states.items() if cell[0] == study]
         if own and set(own) == {"earlier"}:
             assert verdict.startswith(EARLIER), number
+
+
+def test_the_runs_beside_a_table_are_those_that_it_was_made_from(cells, tmp_path):
+    """Merged into an empty store they give the same table."""
+    from sellf.studies import archive, tables
+    from sellf.studies.results import results
+    from sellf.studies.spec import load
+    from sellf.studies.store import open_store
+
+    for path in cells.RESULTS.rglob(f"runs{archive.SUFFIX}"):
+        name = path.parent.name
+        store = open_store(tmp_path / name)
+        came, _, damaged = archive.merge(store, path)
+        assert came > 0
+        assert not damaged
+        rows = [
+            {key: value for key, value in row.items() if key.startswith(("disparity", "reward"))}
+            for row in tables.cells(results(load(name), store))
+        ]
+        written = cells.rows(path.parent / "table.csv")
+        assert len(rows) == len(written)
+        for ours, theirs in zip(rows, written, strict=True):
+            for key, value in ours.items():
+                assert value == pytest.approx(float(theirs[key]), rel=1e-4), (name, key)

@@ -57,12 +57,16 @@ def test_a_world_from_a_table_runs_end_to_end(kind):
         "group = f",
         "group = m",
     )
-    state = worlds.reset(world, jax.random.key(0))
     policy = of_chances(lambda p: world.alpha[p])
-    state, steps = rollout(world, jax.random.key(1), state, 1000, policy)
+
+    @jax.jit
+    def deployed(key, again):
+        state, steps = rollout(world, again, worlds.reset(world, key), 1000, policy)
+        return steps, worlds.exact_disparity(world, state, policy, "opportunity")
+
+    steps, gap = deployed(jax.random.key(0), jax.random.key(1))
     assert np.isfinite(np.asarray(steps.reward)).all()
     assert float(steps.reward.sum()) != 0
-    gap = worlds.exact_disparity(world, state, policy, "opportunity")
     assert 0 < float(gap) < 0.3
 
 

@@ -244,7 +244,8 @@ def test_with_everyone_accepted_scores_settle_as_the_chain_s_eigenvector_says():
     everyone = jax.jit(
         lambda key, state: rollout(
             world, key, state, 20_000, of_chances(lambda p: jnp.ones(p.shape))
-        )[0]
+        )[0],
+        compiler_options={"xla_backend_optimization_level": 3},  # here it is the running that takes
     )
     for i in range(600):
         state = everyone(jax.random.key(i), state)

@@ -158,7 +158,7 @@ def test_school_from_the_model_is_like_school_from_the_rows():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: make_world("lendng"), "name is 'lendng': did you mean 'lending'"),
+        (lambda: make_world("lendng"), "world is 'lendng': did you mean 'lending'"),
         (lambda: make_world("lending", microdata="x.csv"), "lending has no setting 'microdata'"),
         (lambda: make_world("lending", groups=["Black", "Blue"]), "two or more of 'Asian'"),
         (lambda: make_world("lending", groups="Black"), "two or more of 'Asian'"),

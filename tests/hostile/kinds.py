@@ -2,6 +2,8 @@
 
 import io
 import random
+import shutil
+import tarfile
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -152,6 +154,62 @@ def use_store(folder: Path) -> Any:
     return [line for line in lines if not line.startswith("#")]  # those name the folder
 
 
+def good_archive(folder: Path) -> Path:
+    from sellf.studies import archive
+    from sellf.studies.store import Store
+    from tests.studies.tiny import study
+
+    kept = Store(good_store(folder))
+    (folder / "archive").mkdir()
+    archive.export(study(), kept, folder / "archive" / "tiny.tar.xz")
+    shutil.rmtree(kept.folder)
+    return folder / "archive"
+
+
+def use_archive(folder: Path) -> Any:
+    from sellf.cli.study import act
+
+    new, path = folder / "new", str(folder / "archive" / "tiny.tar.xz")
+    told = typed(lambda: act("merge", path, **STUDY | {"store": new}))
+    if "left out" in told:
+        return None
+    study, own = str(folder / "tiny.toml"), {"store": new, "out": folder / "out"}
+    typed(lambda: act("table", study, **STUDY | own))
+    lines = (folder / "out" / "table.csv").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def worse_archive(chance: Chance, folder: Path) -> bool:
+    """Damage an archive, or change, rename or repeat an entry of it."""
+    (path,) = folder.iterdir()
+    content = path.read_bytes()
+    if chance.random() < 0.4:
+        path.write_bytes(mutators.damage(chance, content))
+        return False
+    with tarfile.open(fileobj=io.BytesIO(content)) as old:
+        entries = [(entry, old.extractfile(entry).read()) for entry in old]  # pyright: ignore
+    at = chance.randrange(len(entries))
+    entry, inner = entries[at]
+    act = chance.random()
+    if act < 0.2:
+        entry.name = chance.choice(("../../evil", "/evil", "runs/x/config.json", "evil", "runs"))
+    elif act < 0.3:
+        entry.type, entry.linkname = chance.choice((tarfile.SYMTYPE, tarfile.LNKTYPE)), "/dev/zero"
+        inner = b""
+    elif act < 0.4:
+        entries.insert(chance.randrange(len(entries)), entries[at])
+    elif entry.name.endswith(".json"):
+        inner = mutators.json_on_purpose(chance, inner)
+    else:
+        inner = mutators.damage(chance, inner)
+    entries[at] = (entry, inner)
+    with tarfile.open(path, "w:xz") as new:
+        for one, inside in entries:
+            one.size = len(inside)
+            new.addfile(one, io.BytesIO(inside))
+    return True
+
+
 STUDY: dict[str, Any] = {
     "engine": "local", "address": None, "workers": None, "quick": False, "check": False,
     "out": None,
@@ -274,6 +332,7 @@ KINDS = {
     "world": Kind(good_world, use_agent, worse_world, 16),
     "run": Kind(good_run, use_run, worse, 8, rewrites=("run/metrics.jsonl",)),
     "store": Kind(good_store, use_store, worse, 4, ("new", "out")),
+    "archive": Kind(good_archive, use_archive, worse_archive, 4, ("new", "out")),
     "study": Kind(good_study, use_study, worse, 18),
     "audit": Kind(good_audit, use_audit, worse, 16, ("page.html",)),
 }

@@ -73,7 +73,7 @@ def test_a_stored_tracking_address_gets_no_token(tmp_path, server, monkeypatch):
     from mlflow.tracking import MlflowClient
 
     run = json.loads(path.read_text())["mlflow"]["run"]
-    assert len(MlflowClient().get_metric_history(run, "reward")) == 2
+    assert len(MlflowClient().get_metric_history(run, "reward")) == 4
 
 
 @pytest.mark.filterwarnings("ignore")

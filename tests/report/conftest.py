@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-STEPS = 4096
+SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "learning_rate": 1e-2, "progress": False}
+SMALL = {"population": 300, "window": 200}
 
 
 @pytest.fixture(scope="session")
@@ -13,9 +14,9 @@ def folder(jax, tmp_path_factory):
     from sellf.training import loop
 
     folder = tmp_path_factory.mktemp("runs")
-    options = {"steps": STEPS, "progress": False}
     for algorithm, seed in (("ppo", 0), ("sellf", 0), ("sellf", 1)):
-        loop.train("lending", algorithm, seed=seed, out=folder / f"{algorithm}-{seed}", **options)
+        out = folder / f"{algorithm}-{seed}"
+        loop.train("lending", algorithm, seed=seed, world_settings=SMALL, out=out, **SHORT)
     unfinished = folder / "unfinished"
     unfinished.mkdir()
     for name in ("config.json", "metrics.jsonl"):

@@ -17,16 +17,20 @@ def run(algorithm, configs, seeds):
     import sellf
 
     begin = time.perf_counter()
-    agents = sellf.train(
-        "lending",
-        algorithm,
-        steps=STEPS,
-        configs=configs,
-        seeds=seeds,
-        world_settings=WORLD,
-        progress=False,
-        **SHORT,
-    )
+    # One by one: other tests need the same program, and side by side they would need another.
+    agents = [
+        sellf.train(
+            "lending",
+            algorithm,
+            steps=STEPS,
+            seed=seed,
+            world_settings=WORLD,
+            progress=False,
+            **SHORT | config,
+        )
+        for config in configs
+        for seed in seeds
+    ]
     return agents, (time.perf_counter() - begin) / len(agents)
 
 

@@ -15,9 +15,23 @@ from sellf.algorithms.sellf import sellf, sellf_relu, sellf_semi
 from sellf.errors import InputError
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of, short
+from sellf.fairness.registry import Registry
 
-ALGORITHMS: dict[str, Algorithm] = {
-    algorithm.name: algorithm
+
+def _adapt(thing: Any, name: str) -> Algorithm:
+    """Return an algorithm from outside under the name that it is asked for by."""
+    right = isinstance(thing, Algorithm) and isinstance(thing.config, type)
+    if not right or not issubclass(thing.config, PPO):
+        raise InputError(
+            f"algorithm {name!r} is {short(thing)}: give a sellf.algorithms.algorithm.Algorithm, "
+            "whose config is PPO or a class of settings that extends it."
+        )
+    return thing._replace(name=name)
+
+
+ALGORITHMS: Registry[Algorithm] = Registry("algorithm", _adapt)
+ALGORITHMS.update(
+    (algorithm.name, algorithm)
     for algorithm in (
         ppo,
         pocar,
@@ -32,7 +46,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         sellf_relu,
         direct,
     )
-}
+)
 
 CHOICES = {
     "penalty_scale": ("minmax", "none"),
@@ -45,8 +59,7 @@ CHOICES = {
 
 def find(name: str) -> Algorithm:
     """Return an algorithm by name."""
-    one_of("algorithm", name, tuple(ALGORITHMS))
-    return ALGORITHMS[name]
+    return ALGORITHMS.find(name)
 
 
 def configure(algorithm: Algorithm, settings: dict[str, Any]) -> PPO:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Key
 
 from sellf.algorithms import guard, sellf
 from sellf.algorithms import predictor as predictors
@@ -100,7 +100,7 @@ class Direct(PredictorConfig, PPO):
 class Recalled(NamedTuple):
     """People of the latest rollouts, the newest first."""
 
-    profile: Int[Array, "recall steps"]
+    profile: Array
     label: Float[Array, "recall steps"]
     """1 or 0 where it was revealed, -1 where not, and NOBODY where no one has been yet."""
 
@@ -114,7 +114,7 @@ def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
     """Keep a predictor, the people of the latest rollouts, the predictor's errors, and lambda."""
     shape = (config.recall, config.rollout)
     return sellf.start(LINEAR, task, config, key) | {
-        "recalled": Recalled(jnp.zeros(shape, jnp.int32), jnp.full(shape, NOBODY)),
+        "recalled": Recalled(task.space.nobody(shape), jnp.full(shape, NOBODY)),
         "errors": guard.start(task.notion, config.guard_memory, len(task.space.groups)),
         "multiplier": jnp.asarray(
             0.0 if define(task.notion).delayed else config.dual_start, jnp.float32
@@ -177,9 +177,9 @@ def learn(
     return Result(learned.extra | kept, learned.columns | columns, learned.figures | figures)
 
 
-def people(recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
+def people(space: Space, recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
     """Return everyone recalled: profile, label as far as it is known, and whether there is one."""
-    profile, known = recalled.profile.reshape(-1), recalled.label.reshape(-1)
+    profile, known = space.flat(recalled.profile), recalled.label.reshape(-1)
     label = jnp.where(known >= 0, known, predict(profile))
     return profile, label, (known > NOBODY).astype(jnp.float32)
 
@@ -192,19 +192,17 @@ def shares(
     Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
     The columns have a slope and a level for every rate: first above the line, then below.
     """
-    profile, label, there = people(recalled, predict)
+    profile, label, there = people(task.space, recalled, predict)
     chance, newest = policy(profile).chance(task.space.favourable), recalled.profile.shape[1]
-    member = members(task.space.group[profile], len(task.space.groups)) * there[:, None]
+    member = members(task.space.group_of(profile), len(task.space.groups)) * there[:, None]
     rates = define(task.notion).rates
     sums = [*(rate.of for rate in rates), *(rate.among for rate in rates)]
     slope, level = (
         jnp.stack([jnp.broadcast_to(x, label.shape) for x in parts])
         for parts in zip(*(part.by_chance(label) for part in sums), strict=True)
     )
-    # One sum after the other: one product of all of them adds up in another order, and lambda
-    # carries such differences on until a decision turns out differently.
-    each = [row @ member for row in slope * chance[None] + level]
-    above, below = jnp.split(jnp.stack(each), 2)
+    # Each by itself: one product of all adds up in another order, and lambda carries that on.
+    above, below = jnp.split(jnp.stack([row @ member for row in slope * chance[None] + level]), 2)
     return (
         jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below),
         {"slope": slope[:, :newest].T, "level": level[:, :newest].T},
@@ -246,7 +244,7 @@ def earnings(
 
     Like a group's utility it is linear in the chances, and imputed where labels are not seen.
     """
-    profile, label, there = people(recalled, predict)
+    profile, label, there = people(task.space, recalled, predict)
     gain = jnp.stack(task.space.gains(label))
     earned = jnp.sum(there * jnp.sum(policy(profile).probabilities() * gain, axis=0))
     newest = recalled.profile.shape[1]
@@ -283,8 +281,7 @@ def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
         )
         earned = figures["earned"] + jnp.mean(change)  # pyright: ignore
         return term + figures["floor"] * jnp.maximum(-earned, 0.0)
-    people = batch.people
-    now = batched(config, batch.space, people) if people else anchored(config, batch)
+    now = batched(config, batch.space, batch.people) if batch.people else anchored(config, batch)
     excess = jnp.maximum(guard.largest(now) - figures["target"], 0.0)
     return term + figures["multiplier"] * excess
 

@@ -55,7 +55,7 @@ class Predictor(NamedTuple):
     """The predictor, and what it learns from."""
 
     learner: Learner
-    profile: Int[Array, " memory"]
+    profile: Array
     """Accepted people, the newest in place of the oldest ..."""
     label: Bool[Array, " memory"]
     """... and how they turned out."""
@@ -80,7 +80,7 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
     entry = space.profiles if space.small else networks.size((task.actor,), space.inputs)
     return Predictor(
         Learner.new(parameters),
-        jnp.zeros(config.memory, jnp.int32),
+        space.nobody((config.memory,)),
         jnp.zeros(config.memory, jnp.bool_),
         jnp.zeros((), jnp.int32),
         jnp.zeros((task.iterations, entry)),
@@ -138,7 +138,7 @@ def learn(
 
         def loss_of(flat: Array) -> Array:
             logit = networks.run((stack,), flat, observe(task.space, people))[0]
-            group = task.space.group[people]
+            group = task.space.group_of(people)
             return losses.weighted_cross_entropy(logit, outcome, weights, group, groups)
 
         loss, gradient = jax.value_and_grad(loss_of)(learner.parameters)
@@ -150,7 +150,7 @@ def learn(
     learner = jax.tree.map(lambda new, old: jnp.where(ready, new, old), learner, predictor.learner)
     predictor = predictor._replace(learner=learner, iteration=predictor.iteration + 1)
     each_before = before(seen.profile)
-    member = task.space.group[profile].reshape(-1)
+    member = task.space.group_of(profile).reshape(-1)
     miss = chances(stack, task, predictor)(profile) - label.astype(jnp.float32)
     error = group_mean(miss.reshape(-1), member, groups, weight.reshape(-1))
     chance = deciding.policy(seen.profile).chance(task.space.reveals)
@@ -271,11 +271,11 @@ def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Arr
         return lambda profile: table[profile]
 
     def on_demand(profile: Array) -> Array:
-        x = observe(task.space, profile.reshape(-1))
+        x = observe(task.space, task.space.flat(profile))
 
         def chance(flat: Array) -> Array:
             return Categorical(networks.run((task.actor,), flat, x)).chance(task.space.reveals)
 
-        return pooled(jax.vmap(chance)(entries)).reshape(profile.shape)
+        return pooled(jax.vmap(chance)(entries)).reshape(task.space.shape_of(profile))
 
     return on_demand

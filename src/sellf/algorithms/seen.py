@@ -23,10 +23,11 @@ Kept = TypeVar("Kept")
 class Seen(NamedTuple):
     """Decisions as the decision-maker knows them."""
 
-    profile: Int[Array, " steps"]
-    moved: Int[Array, " steps"]
+    profile: Array
+    """The person decided about: see `Space.tabular`."""
+    moved: Array
     """The person after the decision: features are always seen."""
-    following: Int[Array, " steps"]
+    following: Array
     """Who came next, or would have."""
     group: Int[Array, " steps"]
     action: Int[Array, " steps"]
@@ -79,7 +80,7 @@ def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -
         profile=steps.profile,
         moved=steps.outcome.moved,
         following=steps.following,
-        group=space.group[steps.profile],
+        group=space.group_of(steps.profile),
         action=action,
         probability=jnp.exp(policy(steps.profile).log_probability(action)),
         revealed=revealed,

@@ -80,7 +80,7 @@ class Simulator(eqx.Module):
         A disparity is the mean over the decisions after which it is defined; NaN if it never is.
         """
         space = self.space
-        member = members(space.group[steps.profile], len(space.groups))
+        member = members(space.group_of(steps.profile), len(space.groups))
         accepted = space.is_favourable(steps.outcome.action).astype(jnp.float32) @ member
         return {
             "reward": jnp.sum(steps.reward),

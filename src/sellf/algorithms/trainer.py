@@ -57,7 +57,7 @@ class TrainState(NamedTuple):
 class Decisions(NamedTuple):
     """What minibatches are cut from; the first axis is the decision."""
 
-    profile: Int[Array, " steps"]
+    profile: Array
     group: Int[Array, " steps"]
     action: Int[Array, " steps"]
     before: Float[Array, "steps others"]
@@ -165,7 +165,7 @@ def improve(
     """Take the gradient steps of one iteration; return also the mean loss of the last epoch."""
     stacks = algorithm.stacks(space)
     # Few profiles: the networks run over all of them, and a decision's outputs are looked up.
-    tabular = space.profiles <= 2 * config.batch
+    tabular = space.tabular and space.profiles <= 2 * config.batch
     rows = observe(space, jnp.arange(space.profiles) if tabular else decisions.profile)
     if not tabular:
         decisions = decisions._replace(rows=rows)
@@ -209,12 +209,8 @@ def improve(
         return (improved, stopped | (moved > algorithm.stop_at(config))), jnp.mean(loss)
 
     orders = permutations(key, config.epochs, config.rollout)
-    drawn = jax.random.randint(
-        jax.random.fold_in(key, 1),
-        (config.epochs, batches, algorithm.people),
-        0,
-        config.rollout,
-    )
+    shape = (config.epochs, batches, algorithm.people)
+    drawn = jax.random.randint(jax.random.fold_in(key, 1), shape, 0, config.rollout)
     (learner, _), loss = jax.lax.scan(epoch, (learner, jnp.asarray(False)), (orders, drawn))
     return learner, loss[-1]
 

@@ -206,7 +206,8 @@ def classical_test(rate: Rate, evidence: Evidence, i: int, j: int) -> tuple[str,
         seen = seen.accepted_only()
     count, people = (np.array(side.total(seen)) * np.ones(len(total.people)) for side in rate.sums)
     table = np.array([[count[k], people[k] - count[k]] for k in (i, j)])
-    if rate.hides and not evidence.trusted and not table[:, 1].any():
+    hidden = rate.hides and not evidence.trusted and not table[:, 1].any()
+    if hidden or evidence.weight is not None:  # weights are no counts of people
         return "no test", float("nan")
     if people[i] + people[j] <= FISHER:
         from scipy.stats import fisher_exact

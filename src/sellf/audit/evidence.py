@@ -51,6 +51,11 @@ class Evidence:
     _groups: list[Group] = field(default_factory=list, compare=False, repr=False)
 
     @property
+    def weight(self) -> Any:
+        """How much each row counts; None where all count alike."""
+        return None if self.rows is None else self.rows.person.weight
+
+    @property
     def apart(self) -> bool:
         """Whether somebody is in several groups, so that these are not independent."""
         return self.rows is not None and self.rows.people_in_several_groups
@@ -160,8 +165,17 @@ def gather(
         warnings=(*_direction(columns, sums), *_unused(columns)),
         seed=seed,
         rows=log.rows,
-        contradiction=contradiction(names, sums, people) if known else None,
+        contradiction=_contradiction(log, names, sums, people, overlap) if known else None,
     )
+
+
+def _contradiction(
+    log: Log, names: list[Any], sums: Sums, people: tuple[Person | None, ...], overlap: float
+) -> Contradiction | None:
+    """Return where decisions contradict propensities; every row counts alike for that."""
+    if log.rows is not None and log.rows.person.weight is not None:
+        sums = replace(log.rows, person=log.rows.person._replace(weight=None)).sums(overlap)[1]
+    return contradiction(names, sums, people)
 
 
 def _with_estimates(log: Log, model: Model, seed: int, limits: Limits) -> Log:

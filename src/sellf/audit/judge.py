@@ -16,6 +16,7 @@ from sellf.audit.parts import largest_of
 from sellf.audit.result import MOST_PAIRED, Audit, Doubt, GroupFigures, Overlap
 from sellf.audit.sensitivity import LARGEST, LEVELS, shift
 from sellf.audit.verdict import Ends, decide, of_pairs
+from sellf.audit.weighted import effective
 from sellf.fairness.notions import Notion, Rate, define, spread
 from sellf.logs.person import BINS, Floats
 
@@ -103,7 +104,7 @@ def _judge(
         naive=float(spread(seen.naive)),
         imputed=float(spread(seen.imputed)),
         needed=needed(rate, usable, found, seen, omega=omega, delta=delta)
-        if verdict == "undetermined" and void is None
+        if verdict == "undetermined" and void is None and usable.weight is None
         else None,
         method=", ".join(
             METHODS[name].words if name in METHODS else str(name)
@@ -117,7 +118,7 @@ def _judge(
         certificate=certificate(
             rate, omega, usable.sums, predicted=predicted, pdim=pdim, delta=delta
         )
-        if known and not trusted
+        if known and not trusted and usable.weight is None
         else None,
         assumptions=tuple(_assumed(rate, usable, anytime)),
         warnings=(*(() if void is None else (str(void),)), *usable.warnings),
@@ -321,6 +322,11 @@ def _assumed(rate: Rate, evidence: Evidence, anytime: bool) -> list[str]:
     several = any(person is not None and person.unit is not None for person in evidence.people)
     unit = "people, with all their rows," if several else "rows"
     lines = [f"{unit} are independent draws from the population that is judged"]
+    if evidence.weight is not None:
+        lines.append(
+            "each counted by its weight, as many people as it stands for; the effective number of "
+            f"rows is {effective(evidence.weight):,.0f}, and the interval is asymptotic"
+        )
     if anytime:
         lines.append("which stays the same while the log grows: then one may look at any time")
     if not rate.hides:

@@ -5,6 +5,7 @@ turns any of them into plain values, and one reads them back and checks every va
 """
 
 import dataclasses
+import json
 import math
 import types
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
@@ -33,6 +34,10 @@ class Measured(Table):
     def to_dict(self) -> dict[str, Any]:
         """Return every figure as plain values; what is not a number, or unbounded, is None."""
         return to_plain(self)
+
+    def to_json(self) -> str:
+        """Return every figure as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *self.notes()])

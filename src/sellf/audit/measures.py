@@ -31,6 +31,8 @@ class Wanted:
     examiner: str | None = None
     within: tuple[str, ...] = ()
     proxy: str | None = None
+    weight: str | None = None
+    joint: bool = False
 
     @property
     def anything(self) -> bool:
@@ -40,7 +42,11 @@ class Wanted:
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """The columns it needs, each with the option that named it."""
-        single = ((self.examiner, "examiner"), (self.proxy, "group_probability"))
+        single = (
+            (self.examiner, "examiner"),
+            (self.proxy, "group_probability"),
+            (self.weight, "weight"),
+        )
         named = [(name, option) for name, option in single if name is not None]
         return (*named, *((name, "within") for name in self.within))
 
@@ -57,11 +63,24 @@ def wanted(options: dict[str, Any]) -> Wanted:
     examiner = None if examiner is None else name_of(examiner, "examiner")
     ladder = bool(options.pop("ladder")) or examiner is not None
     found = Wanted(
-        panel, reference, tuple(map(str, unknown)), ladder, examiner, within, _proxy(options)
+        panel=panel,
+        reference=reference,
+        unknown=tuple(map(str, unknown)),
+        ladder=ladder,
+        examiner=examiner,
+        within=within,
+        proxy=_proxy(options),
+        weight=_weight(options),
+        joint=bool(options.pop("joint")),
     )
     if found.anything and options["anytime"]:
         raise InputError(
             "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."
+        )
+    if found.weight is not None and (found.ladder or found.within or found.proxy):
+        raise InputError(
+            "weight goes with the disparity and with --panel: leave out --ladder, --examiner, "
+            "--within and --group-probability, or --weight."
         )
     if found.proxy is not None and found.anything:
         raise InputError(
@@ -69,6 +88,16 @@ def wanted(options: dict[str, Any]) -> Wanted:
             "--examiner and --within, or name a column of groups with --group."
         )
     return found
+
+
+def _weight(options: dict[str, Any]) -> str | None:
+    """Return the column of weights, checked with the others."""
+    if options["weight"] is None:
+        return None
+    for name in ("by", "anytime", "person"):
+        if options[name]:
+            raise InputError(f"--weight does not go with --{name}: leave one of them out.")
+    return name_of(options["weight"], "weight")
 
 
 def _proxy(options: dict[str, Any]) -> str | None:

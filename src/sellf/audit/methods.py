@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
-from sellf.audit import betting, moments, ratios, shares
+from sellf.audit import betting, moments, ratios, shares, weighted
 from sellf.audit.games import Game
 from sellf.audit.group import PILOTED, Group
 from sellf.fairness.notions import Rate
@@ -261,7 +261,34 @@ def _moments(words: str, takes: Takes) -> Method:
     )
 
 
+def _weighted_end(rate: Rate, group: Group, alpha: float, sign: int) -> float:
+    low, low_error, high, high_error = weighted.ends(rate, group)
+    value, error = (low, low_error) if sign < 0 else (high, high_error)
+    return value + sign * _quantile(alpha) * error
+
+
+def _weighted_difference(rate: Rate, first: Group, second: Group, alpha: float) -> float:
+    one, two = weighted.ends(rate, first), weighted.ends(rate, second)
+    error = float(np.hypot(one.low_error, two.high_error))
+    return one.low - two.high - _quantile(alpha) * error
+
+
+def _weighted_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> float:
+    one, two = weighted.ends(rate, first), weighted.ends(rate, second)
+    ends = (one.low, one.low_error), (two.high, two.high_error)
+    return ratios.from_normal(*ends, _quantile(alpha))
+
+
 METHODS: dict[Kind, Method] = {
+    "weighted": Method(
+        "weighted means, normal (asymptotic)",
+        finite_sample=False,
+        takes=lambda rate, group: group.person is not None and group.person.weight is not None,
+        lower=lambda rate, group, alpha: _weighted_end(rate, group, alpha, -1),
+        upper=lambda rate, group, alpha: _weighted_end(rate, group, alpha, 1),
+        lower_difference=_weighted_difference,
+        lower_ratio=_weighted_ratio,
+    ),
     "exact": Method(
         "exact binomial (finite-sample)",
         finite_sample=True,

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sellf.audit.interval import Interval
-from sellf.audit.measured import Measured
 from sellf.audit.schema import VERSION
 from sellf.audit.verdict import Verdict
 from sellf.fairness.bounds import Certificate
@@ -203,8 +202,8 @@ class Audit(Table):
     parts: dict[str, "Audit"] = field(default_factory=dict)
     """Of a notion that asks several rates to be equal, the audit of each; figures by group are
     those of the rate whose disparity is largest."""
-    measures: dict[str, Measured] = field(default_factory=dict)
-    """What else was asked for, by name: "panel" and the like."""
+    measures: dict[str, Any] = field(default_factory=dict)
+    """What else was asked for, by name: "panel" and the like; see `measures.KINDS`."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:

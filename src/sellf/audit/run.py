@@ -56,6 +56,8 @@ def audit(
     examiner: str | None = None,
     within: str | list[str] | tuple[str, ...] = (),
     group_probability: str | None = None,
+    weight: str | None = None,
+    joint: bool = False,
     drop_missing: bool = False,
     limits: Limits | None = None,
     **reading: Any,
@@ -108,6 +110,8 @@ def audit(
             many values are cut into five bands.
         group_probability: instead of group, the column with the chance that each person belongs to
             a group that is not recorded.
+        weight: the column that says how many people each row stands for.
+        joint: (audit_all) all notions hold together with probability 1 - delta, not one by one.
         drop_missing: no longer available; raises an error that says what to do instead.
         limits: numbers of rows up to which logs are brought into memory and looked at row by row.
         reading: how the log is read and which of its rows, as on the command line: where, groups,
@@ -124,7 +128,8 @@ def audit(
 def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: Any) -> Audits:
     """Audit several notions at once; takes what `audit` takes, except `notion`.
 
-    Every notion's interval holds with probability 1 - delta by itself.
+    Every notion's interval holds with probability 1 - delta by itself; with `joint` all of them
+    do together.
 
     Args:
         log: as for `audit`.
@@ -148,7 +153,14 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     wanted = list(dict.fromkeys(define(name).name for name in notions))
     if not wanted:
         raise InputError("notions is empty: name some, or leave it out for all.")
-    return Audits(_audits(wanted, log=log, **{**defaults, **options}))
+    found = _audits(wanted, log=log, **{**defaults, **options})
+    if options.get("joint"):
+        sure = 1 - options.get("delta", defaults["delta"])
+        line = f"all {len(wanted)} notions hold together with {sure:.0%} confidence"
+        found = {
+            name: replace(one, assumptions=(*one.assumptions, line)) for name, one in found.items()
+        }
+    return Audits(found)
 
 
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
@@ -162,6 +174,8 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     options["seed"] = seed_of(options["seed"])
     asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
+    if how.wanted.joint:  # each notion has its part
+        how = how._replace(delta=how.delta / len(notions))
     config = LogConfig.of(options)
     columns = replace(config.columns, others=how.wanted.columns)
     _check(notions, columns, how)
@@ -174,6 +188,10 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
     columns = source.columns  # groups may be others now
+    if how.wanted.weight is not None:
+        from sellf.audit.weighted import with_weights
+
+        source = with_weights(source, how.wanted.weight)
     if how.wanted.proxy is not None:
         from sellf.audit.proxied import audit_by_proxy
 

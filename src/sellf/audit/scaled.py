@@ -340,10 +340,10 @@ class Prediction:
                 continue
             # Somebody who was accepted had a chance above 0, whatever a model says.
             p = np.clip(chance(matrix[kept]), 1e-6, 1.0)
-            person = Person(a[kept], ay[kept], p, outcome(matrix[kept]), pending=pending[kept])
+            predicted, count = outcome(matrix[kept]), rows[kept, k].astype(float)
+            person = Person(a[kept], ay[kept], p, predicted, pending=pending[kept], weight=count)
             code = when[kept] * places + groups[kept]
-            count = rows[kept, k].astype(float)
-            found = added(code, len(times) * places, person, self.overlap, count)
+            found = added(code, len(times) * places, person, self.overlap)
             total += np.array([one.reshape(-1) for one in found])
         cell = np.flatnonzero(total[0])
         period, rest = np.divmod(cell, places * STRATA)

@@ -6,15 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sellf.audit import methods, pilot, tails
-from sellf.audit.beliefs import Ends, ratio
+from sellf.audit import methods, tails
 from sellf.audit.comparing import clipped, find_reference, ordered_pairs
 from sellf.audit.evidence import Evidence
 from sellf.audit.group import Group
 from sellf.audit.interval import Interval
 from sellf.audit.result import Audit
-from sellf.audit.scores import by_unit, scores, sides
 from sellf.audit.strata import Standardised, StratumGap, Within, of_difference
+from sellf.audit.weighted import ends
 from sellf.errors import InputError
 from sellf.fairness.notions import Rate, define
 from sellf.logs.names import Values, is_missing, say
@@ -200,29 +199,14 @@ def _normal(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -
     """Return a bound from below by the normal approximation."""
     total = variance = 0.0
     for share, one, other in cells:
-        first, second = _ends(rate, one), _ends(rate, other)
+        first, second = ends(rate, one), ends(rate, other)
         total += share * (first.low - second.high)
         variance += share**2 * (first.low_error**2 + second.high_error**2)
     return total - float(-ndtri(alpha)) * variance**0.5
 
 
-def _ends(rate: Rate, group: Group) -> Ends:
-    """Return both ends of what is identified of a group's rate, with standard errors."""
-    key = ("ends", rate)
-    if key not in group.made:
-        person = group.person
-        if person is None:
-            raise ValueError("strata need rows")
-        guess = pilot.predictions(person, pilot.by_bin(person, group.overlap))
-        far = 1 / group.overlap
-        found = sides(rate, person, scores(person, group.overlap, guess, far, far))
-        low, high = (ratio(by_unit(side, person.unit)) for side in found)
-        group.made[key] = Ends(*low, *high)
-    return group.made[key]
-
-
 def _value(rate: Rate, group: Group) -> float:
     if not group.people:
         return float("nan")
-    found = _ends(rate, group)
+    found = ends(rate, group)
     return (found.low + found.high) / 2

@@ -9,6 +9,7 @@ from typing import Any
 
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
+from sellf.audit.measured import Measured
 from sellf.audit.words import Words
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
@@ -55,6 +56,10 @@ def run(
     if output.save is not None:
         _save(output.save, output.example)
     options = {**_defaults(), **options}
+    if options.get("compare") or options.get("mask_test"):
+        found = _in_its_place(source, options)
+        print(plain_json(found.to_json()) if output.json else found)
+        return
     notion = options.pop("notion")
     result = _example(notion, options) if output.example else _audit(source, notion, options)
     for kind, path in _reports(output).items():
@@ -72,6 +77,22 @@ def _reports(output: OutputFlags) -> dict[str, Path]:
     """Return the files to write, by their kind."""
     kinds = {"html": output.html, "xlsx": output.xlsx, "pdf": output.pdf}
     return {kind: path for kind, path in kinds.items() if path is not None}
+
+
+def _in_its_place(log: Any, options: dict[str, Any]) -> Measured:
+    """Return what is asked in place of an audit: two logs compared, or a test of the audit."""
+    from sellf.audit.change import audit_change
+    from sellf.audit.masking import mask_test
+
+    old, masked = options.pop("compare", None), options.pop("mask_test", False)
+    repeats = {"repeats": options.pop("repeats")} if "repeats" in options else {}
+    if old and masked:
+        raise InputError("--compare and --mask-test are two commands: type one of them.")
+    if log is None:
+        raise InputError("name the log: type `sellf audit --compare OLD NEW --group ...`.")
+    if old:
+        return audit_change(old, log, **options)
+    return mask_test(log, **repeats, **options)
 
 
 FAILED = 3

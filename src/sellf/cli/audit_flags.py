@@ -135,6 +135,16 @@ class MeasureFlags:
     """compare groups within the values of these columns as well: product,branch."""
     group_probability: Column = None
     """instead of --group, the column with the chance of belonging to an unrecorded group."""
+    weight: Column = None
+    """the column that says how many people each row stands for."""
+    joint: Flag = False
+    """(notion all) all notions hold together with this confidence, not one by one."""
+    compare: Annotated[Text, tyro.conf.arg(metavar="OLD")] = None
+    """an earlier log to compare this one with: --compare old.csv new.csv."""
+    mask_test: Flag = False
+    """hide known outcomes by simulated decisions, and count how often intervals hold."""
+    repeats: Annotated[int, tyro.conf.arg(metavar="N")] = 100
+    """(mask-test) how many logs to simulate."""
 
 
 @dataclass(frozen=True)

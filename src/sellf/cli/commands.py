@@ -123,6 +123,19 @@ def worlds(
     print_worlds(world)
 
 
+def algorithms(
+    algorithm: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="ALGORITHM")] = None,
+) -> None:
+    """List the algorithms: what each does, what it may see, and who provides it.
+
+    Args:
+        algorithm: show this one only, with all its settings.
+    """
+    from sellf.cli.algorithms import print_algorithms
+
+    print_algorithms(algorithm)
+
+
 def train(
     world: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")] = None,
     algorithm: Annotated[
@@ -133,6 +146,7 @@ def train(
     seed: Count = 0,
     out: Folder = None,
     resume: Folder = None,
+    continue_from: Folder = None,
     quiet: Flag = False,
     log: Annotated[
         tyro.conf.UseAppendAction[tuple[str, ...]],
@@ -146,16 +160,18 @@ def train(
     """Train an agent.
 
     Args:
-        world: lending, recidivism, school or school-continuous.
+        world: lending, lending-amounts, recidivism, school, school-continuous, or another of
+            `sellf worlds`; a function of your own as package.module:name.
         algorithm: sellf-direct (give --omega), sellf (the paper's), sellf-semi, sellf-relu, ppo,
-            pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian or cup; with --help
-            after it, its own settings are shown.
+            pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian, cup, or another of
+            `sellf algorithms`; with --help after it, its own settings are shown.
         notion: opportunity, accuracy, qualification, predictive-parity, false-positive-rate
             or equalized-odds.
         steps: how many decisions to learn from.
         seed: the same seed gives the same agent.
         out: a folder for configuration, metrics, checkpoints and the agent (default: runs/...).
         resume: go on with the run in this folder; needs nothing else.
+        continue_from: start from the agent in this folder, in a world that may have changed.
         quiet: show no progress.
         log: tensorboard, wandb or mlflow, to log there too; again for more.
         set: settings of the world, e.g. --set population=1000 groups=all; the algorithm's too.
@@ -167,7 +183,10 @@ def train(
     if resume is not None:
         command.resume(resume, not quiet, log)
     else:
-        command.train(world, algorithm, notion, steps, seed, out, list(set), given, not quiet, log)
+        command.train(
+            world, algorithm, notion, steps, seed, out, list(set), given, not quiet, log,
+            continue_from,
+        )  # fmt: skip
 
 
 def evaluate(
@@ -302,6 +321,7 @@ def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
+    "algorithms": algorithms,
     "audit": audit,
     "completion": completion,
     "demo": demo,
@@ -318,6 +338,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 
 SLOW = {
+    "algorithms": "sellf.cli.algorithms",
     "evaluate": "sellf.cli.train",
     "frontier": "sellf.cli.frontier",
     "train": "sellf.cli.train",

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -21,13 +22,14 @@ from sellf.fairness.notions import NOTIONS, define
 
 SHELLS = ("bash", "zsh", "fish")
 TRAINED = tuple(name for name in NOTIONS if define(name).needs_label)
-WORLDS = ("lending", "recidivism", "school", "school-continuous")
+WORLDS = ("lending", "lending-amounts", "recidivism", "school", "school-continuous")
 ALGORITHMS = (
     *("sellf-direct", "sellf", "sellf-semi", "sellf-relu"),
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),
     *("ppo-lagrangian", "pid-lagrangian", "cup"),
 )
 CHOICES: dict[str, tuple[str, ...]] = {
+    "algorithms algorithm": ALGORITHMS,
     "audit --notion": (*NOTIONS, "all"),
     "audit --model": ("boosting", "logistic"),
     "audit --by": ("day", "week", "month", "quarter", "year"),
@@ -120,7 +122,11 @@ def _choices(command: str, argument: str) -> tuple[str, ...]:
     if f"{command} {argument}" == "study name":
         builtin = Path(__file__).parent.parent / "studies" / "builtin"
         return tuple(sorted(file.stem for file in builtin.glob("*.toml")))
-    return CHOICES.get(f"{command} {argument}", ())
+    found = CHOICES.get(f"{command} {argument}", ())
+    # Names of installed packages; asking for them imports none.
+    kinds = {WORLDS: "worlds", ALGORITHMS: "algorithms", NOTIONS: "notions", TRAINED: "notions"}
+    installed = entry_points(group=f"sellf.{kinds[found]}") if found in kinds else ()
+    return (*found, *(point.name for point in installed if point.name not in found))
 
 
 def _bash(commands: list[Command]) -> str:

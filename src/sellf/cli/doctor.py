@@ -18,6 +18,7 @@ from rich.table import Table
 from sellf._version import __version__
 from sellf.errors import InputError
 from sellf.extras import EXTRAS, install
+from sellf.fairness.registry import Registry
 
 CORE = ("narwhals", "numpy", "rich", "scipy", "tyro")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -58,6 +59,7 @@ def examine() -> dict[str, Any]:
         },
         **training,
         "store": _store(problems),
+        "plugins": _plugins(problems, bool(training["devices"])),
         "browser": next(filter(None, map(shutil.which, BROWSERS)), None),
         "problems": problems,
     }
@@ -121,6 +123,28 @@ def _cache(folder: str | None, problems: list[str]) -> dict[str, Any] | None:
     return {"folder": folder, "programs": len(programs), "bytes": size}
 
 
+def _plugins(problems: list[str], can_load: bool) -> dict[str, dict[str, str]]:
+    """Return what installed packages provide, and say which of it cannot be loaded."""
+    from sellf.fairness.notions import TABLE
+
+    registries: list[Registry[Any]] = [TABLE]
+    if can_load:
+        from sellf.algorithms.catalogue import ALGORITHMS
+        from sellf.envs.worlds import WORLDS
+
+        registries += [ALGORITHMS, WORLDS]
+    found = {}
+    for registry in registries:
+        points = registry.installed()
+        found[f"{registry.kind}s"] = {name: point.value for name, point in points.items()}
+        for name in points:
+            try:
+                registry.find(name)
+            except InputError as error:
+                problems.append(f"a plug-in is broken: {error}")
+    return found
+
+
 def _store(problems: list[str]) -> dict[str, Any] | None:
     """Return what the store of studies holds, if there is one where `sellf study` looks."""
     from sellf.studies.store import open_store
@@ -173,6 +197,8 @@ def _facts(found: dict[str, Any]) -> Table:
         "devices": ", ".join(found["devices"]) or "none: training is not installed, or broken",
         "cache": "no compiled programs are kept" if cache is None else _kept(cache),
         "store": "no store of studies here" if store is None else _runs(store),
+        "plug-ins": ", ".join(name for kind in found["plugins"].values() for name in kind)
+        or "none installed",
         "browser": found["browser"] or "none: tests leave out how reports look in one",
     }
     for name, value in facts.items():

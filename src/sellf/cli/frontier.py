@@ -8,7 +8,6 @@ from sellf import interrupts
 from sellf.cli.showing import bar, check_plot, draw
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
-from sellf.fairness.checks import one_of
 from sellf.planning.frontier import frontier
 from sellf.text import plain
 
@@ -26,7 +25,7 @@ def run(
     """Plan, print, draw."""
     if world is None:
         raise InputError("no world named: type for example `sellf frontier lending`.")
-    one_of("world", world, tuple(WORLDS))
+    WORLDS.find(world, typed=True)
     check_plot(plot)
     with bar(f"{notion} in {world}") as progress, interrupts.nothing_to_lose():
         found = frontier(

@@ -48,8 +48,7 @@ def flags(config: type[PPO]) -> list[inspect.Parameter]:
 def with_settings(command: Callable[..., None], arguments: Sequence[str]) -> Callable[..., None]:
     """Return a command that takes the settings of the algorithm that the arguments name."""
     own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    named = next((word for word in arguments if word in catalogue.ALGORITHMS), None)
-    algorithm = named or next(p.default for p in own if p.name == "algorithm")
+    algorithm = _named(arguments) or next(p.default for p in own if p.name == "algorithm")
     config = catalogue.find(algorithm).config
     added = flags(config)
     _check_others(algorithm, arguments, {p.name for p in [*own, *added]})
@@ -64,6 +63,17 @@ def with_settings(command: Callable[..., None], arguments: Sequence[str]) -> Cal
     run.__annotations__ = {p.name: p.annotation for p in listed} | {"return": None}
     del run.__wrapped__  # pyright: ignore[reportAttributeAccessIssue]
     return run
+
+
+def _named(arguments: Sequence[str]) -> str | None:
+    """Return the algorithm that the arguments name: the second word, if it is one from outside."""
+    known = next((word for word in arguments if word in catalogue.ALGORITHMS), None)
+    if known is not None or len(arguments) < 2 or arguments[1].startswith("-"):
+        return known
+    if arguments[1] not in catalogue.ALGORITHMS.installed() and ":" not in arguments[1]:
+        return None
+    catalogue.ALGORITHMS.find(arguments[1], typed=True)
+    return arguments[1]
 
 
 def _check_others(algorithm: str, arguments: Sequence[str], known: set[str]) -> None:

@@ -16,7 +16,7 @@ from rich.table import Table
 from sellf import files, interrupts
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
-from sellf.envs.worlds import RULES, WORLDS
+from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
 from sellf.fairness import Notion
 from sellf.fairness.checks import one_of
@@ -43,6 +43,7 @@ def train(
     given: dict[str, Any],
     progress: bool,
     log: Sequence[str] = (),
+    continue_from: Path | None = None,
 ) -> None:
     """Train and say where the agent is."""
     if world is None:
@@ -50,10 +51,12 @@ def train(
             "no world named: type for example `sellf train lending`, or "
             "`sellf train --resume FOLDER` to go on with a run."
         )
-    one_of("world", world, tuple(WORLDS))
-    one_of("algorithm", algorithm, tuple(catalogue.ALGORITHMS))
+    WORLDS.find(world, typed=True)
+    catalogue.ALGORITHMS.find(algorithm, typed=True)
     world_settings, settings = _split(assignments, world, algorithm)
-    out = out or run_folder.free(Path("runs"), f"{world}-{algorithm}-{notion}-{seed}")
+    out = out or run_folder.free(
+        Path("runs"), "-".join((*map(_in_path, (world, algorithm, notion)), str(seed)))
+    )
     everything: dict[str, Any] = settings | given
     with _warnings_as_sentences():
         agent = loop.train(
@@ -65,6 +68,7 @@ def train(
             out=out,
             progress=progress,
             log=log,
+            continue_from=continue_from,
             world_settings=world_settings,
             **everything,
         )
@@ -167,7 +171,7 @@ def _split(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Sort NAME=VALUE into settings of the world and of the algorithm."""
     for_world, for_algorithm = {}, {}
-    own = (*WORLDS[world].settings, *RULES)
+    own = WORLDS.find(world).takes
     known = as_dict(catalogue.find(algorithm).config())
     for text in assignments:
         name, sign, value = text.partition("=")
@@ -184,7 +188,16 @@ def _split(
     return for_world, for_algorithm
 
 
+def _in_path(name: str) -> str:
+    return name.replace(":", ".")
+
+
 def _value(text: str) -> Any:
+    if text.startswith(("{", "[")):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise InputError(f"--set: {text} is no JSON: {error}.") from None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

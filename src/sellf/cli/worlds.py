@@ -5,8 +5,9 @@ from rich.table import Table
 
 from sellf.envs.registration import IDS
 from sellf.envs.tables import provenance
+from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS, make_world
-from sellf.fairness.checks import one_of
+from sellf.errors import InputError
 
 
 def print_worlds(name: str | None) -> None:
@@ -20,18 +21,18 @@ def print_worlds(name: str | None) -> None:
             "own.[/dim]"
         )
         return
-    one_of("world", name, tuple(WORLDS))
-    kind, world = WORLDS[name], make_world(name)
+    kind = WORLDS.find(name, typed=True)
+    world = make_world(name)
     facts = {
         "groups": ", ".join(world.groups),
         "inputs": f"{world.inputs}: {', '.join(world.columns)}",
-        "cost": f"{world.cost:g} (an acceptance is worth y - {world.cost:g})",
         "horizon": f"{world.horizon:,} decisions, from a resource of {world.start:,.0f}",
         "people": f"{world.population:,}",
         "dynamics": kind.dynamics,
-        "settings": ", ".join(kind.settings),
-        "Gymnasium": IDS[name],
-        "figures": provenance(kind.source),
+        "actions": _actions(world),
+        "settings": ", ".join(kind.settings) or "none",
+        "Gymnasium": IDS.get(name) or f'WorldEnv("{name}")',
+        "figures": provenance(kind.source) if kind.source else "of the package that provides it",
     }
     table = Table(show_header=False, box=None, title=name, title_justify="left", title_style="bold")
     for key, value in facts.items():
@@ -39,14 +40,29 @@ def print_worlds(name: str | None) -> None:
     console.print(table)
 
 
+def _actions(world: World) -> str:
+    space = world.space
+    return "; ".join(
+        f"{name} ({bad:+g} or {good:+g}{', shows the outcome' if shows else ''})"
+        for name, (bad, good), shows in zip(space.actions, space.gain, space.reveals, strict=True)
+    )
+
+
 def _all() -> Table:
     table = Table(show_lines=True)
     for heading in ("world", "groups", "inputs", "cost", "horizon", "dynamics", "figures"):
         right = heading in ("inputs", "cost", "horizon")
         table.add_column(heading, justify="right" if right else "left", no_wrap=right)
-    for name, kind in WORLDS.items():
-        world = make_world(name)
-        source = provenance(kind.source).removeprefix("source: ").split(";")[0]
+    for name, kind in WORLDS.each():
+        try:
+            if isinstance(kind, InputError):
+                raise kind
+            world = make_world(name)
+        except (InputError, TypeError) as error:
+            table.add_row(f"[bold]{name}[/bold]", *[""] * 4, f"cannot be made: {error}", "")
+            continue
+        told = provenance(kind.source) if kind.source else "an installed package"
+        source = told.removeprefix("source: ").split(";")[0]
         table.add_row(
             f"[bold]{name}[/bold]",
             ", ".join(world.groups),

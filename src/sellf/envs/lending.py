@@ -1,18 +1,26 @@
-"""Lending: credit scores in ten classes, a loan repaid lifts a score, a default lowers it."""
+"""Lending: credit scores in ten classes; a loan repaid lifts a score, a default lowers it."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from sellf.envs.build import Features, Rules, build
+from sellf.envs.build import Actions, Features, Rules, accepting, build
+from sellf.envs.table import TableWorld
 from sellf.envs.tables import fico
-from sellf.envs.world import World
 from sellf.errors import InputError
 
 CLASSES = 10
+AMOUNTS = Actions(
+    names=("reject", "small", "large"),
+    reveals=(False, True, True),
+    favourable=(False, True, True),
+    gain=((0.0, 0.0), (-0.2, 0.1), (-1.0, 0.2)),
+)
+"""A small loan risks less for what it earns: it pays from a chance of 2/3 on; a large one from 5/6
+on, and it pays more than a small one from 8/9 on."""
 
 
-def lending(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> World:
+def lending(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> TableWorld:
     """Build the lending world on FICO's figures (Liu et al. 2018; Sec. 5).
 
     Accepted and repaid: one class up; accepted and defaulted: one down; rejected: no change.
@@ -21,6 +29,25 @@ def lending(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> W
         rules: population, horizon and the rest.
         groups: the races, in equal shares; "all" for the four of them.
     """
+    return _lending("lending", rules, groups, accepting(rules.cost), (0, 1))
+
+
+def lending_amounts(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> TableWorld:
+    """Build lending with two amounts: a large loan earns twice as much, and costs five times.
+
+    A small loan: one class up if repaid, one down if not; a large one: two. Both show the outcome.
+
+    Args:
+        rules: population, horizon and the rest; the cost plays no part.
+        groups: the races, in equal shares; "all" for the four of them.
+    """
+    return _lending("lending-amounts", rules, groups, AMOUNTS, (0, 1, 2))
+
+
+def _lending(
+    name: str, rules: Rules, groups: str | Sequence[str], actions: Actions, steps: tuple[int, ...]
+) -> TableWorld:
+    """Build a world of scores; by action, so many classes a repayment lifts, a default lowers."""
     figures = fico()
     known = sorted(figures.races)
     chosen = known if groups == "all" else [groups] if isinstance(groups, str) else sorted(groups)
@@ -33,19 +60,18 @@ def lending(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> W
 
     # Profile = group x class, group-major.
     score = np.tile(np.arange(CLASSES), len(chosen))
-    moves = np.empty((len(score), 2, 2), np.int32)
-    moves[:, 0, :] = np.arange(len(score))[:, None]
-    moves[:, 1, 1] = np.arange(len(score)) + (score < CLASSES - 1)
-    moves[:, 1, 0] = np.arange(len(score)) - (score > 0)
+    change = np.array(steps)[:, None] * np.array([-1, 1])
+    moved = np.clip(score[:, None, None] + change, 0, CLASSES - 1)
     return build(
-        "lending",
+        name,
         rules,
         groups=chosen,
         group=np.repeat(np.arange(len(chosen)), CLASSES),
         alpha=figures.p_repay[race].ravel(),
-        moves=moves,
+        moves=(np.arange(len(score)) - score)[:, None, None] + moved,
         share=(figures.p_class[race] / len(chosen)).ravel(),
         features=Features(changing=score, changes=np.eye(CLASSES), changing_names=_names()),
+        actions=actions,
     )
 
 

@@ -2,6 +2,7 @@
 
 IDS = {
     "lending": "sellf/Lending-v0",
+    "lending-amounts": "sellf/LendingAmounts-v0",
     "recidivism": "sellf/Recidivism-v0",
     "school": "sellf/School-v0",
     "school-continuous": "sellf/SchoolContinuous-v0",

@@ -79,13 +79,14 @@ def by_name(world: World, settings: Mapping[str, Any]) -> bool:
     """Return whether name and settings make this very world again, and no file need be read."""
     if world.name not in WORLDS or set(settings) & set(READS):
         return False
-    if not isinstance(world, TableWorld):
-        return False
     try:
         again = named(world.name, settings)
     except InputError:
         return False
-    return again is world or (isinstance(again, TableWorld) and same(again, world))
+    if again is world:
+        return True
+    # Functions cannot be compared.
+    return isinstance(again, TableWorld) and isinstance(world, TableWorld) and same(again, world)
 
 
 def same(one: TableWorld, other: TableWorld) -> bool:

@@ -1,8 +1,10 @@
 """What a decision-maker may know of a world: who can come, how they look, what can be done.
 
 Whatever a person can be, group and features together, is one of finitely many *profiles*, so a
-space is a few arrays over profiles and the actions that there are. Who comes how often, whose label
-is good and what becomes of people is the world's own (`sellf.envs.world`): it has no place here.
+space is a few arrays over profiles and the actions that there are. Where there are no profiles
+(`sellf.envs.functions`), people are given as what networks see of them, one row each. Who comes how
+often, whose label is good and what becomes of people is the world's own (`sellf.envs.world`): it
+has no place here.
 """
 
 from collections.abc import Callable
@@ -61,9 +63,32 @@ class Space(eqx.Module):
         return self.group.shape[0]
 
     @property
+    def tabular(self) -> bool:
+        """Whether people are given as profiles, and not as what is seen of them."""
+        return self.profiles > 0
+
+    @property
     def small(self) -> bool:
         """Whether there are few enough to look everyone up in a table."""
-        return self.profiles <= SMALL
+        return 0 < self.profiles <= SMALL
+
+    def shape_of(self, people: Array) -> tuple[int, ...]:
+        """Return over which axes there are people."""
+        return people.shape if self.tabular else people.shape[:-1]
+
+    def flat(self, people: Array) -> Array:
+        """Return the same people along one axis."""
+        return people.reshape(-1) if self.tabular else people.reshape(-1, self.inputs)
+
+    def nobody(self, shape: tuple[int, ...]) -> Array:
+        """Return room for so many people."""
+        return jnp.zeros(shape, jnp.int32) if self.tabular else jnp.zeros((*shape, self.inputs))
+
+    def group_of(self, people: Array) -> Array:
+        """Return the group of each, as a place in `groups`."""
+        if self.tabular:
+            return self.group[people]
+        return jnp.argmax(people[..., -len(self.groups) :], axis=-1).astype(jnp.int32)
 
     @property
     def paying(self) -> tuple[int, ...]:
@@ -88,8 +113,10 @@ def _among(actions: tuple[bool, ...], action: Array) -> Array:
     return jnp.any(jnp.stack(those), axis=0)
 
 
-def observe(space: Space, profile: Int[Array, "*n"]) -> Float[Array, "*n inputs"]:
+def observe(space: Space, profile: Array) -> Float[Array, "*n inputs"]:
     """Return what a network is given of people."""
+    if not space.tabular:
+        return profile
     table = space.encoding
     fixed, changing = table.fixed[profile], table.changing[profile]
 
@@ -133,9 +160,8 @@ def by_profile(space: Space, value: Callable[[Array], Array]) -> Callable[[Array
         table = value(observe(space, jnp.arange(space.profiles)))
         return lambda profile: table[:, profile]
 
-    def on_demand(profile: Int[Array, "*n"]) -> Array:
-        rows = observe(space, profile.reshape(-1))
-        result = value(rows)
-        return result.reshape(result.shape[0], *profile.shape)
+    def on_demand(profile: Array) -> Array:
+        result = value(observe(space, space.flat(profile)))
+        return result.reshape(result.shape[0], *space.shape_of(profile))
 
     return on_demand

@@ -1,17 +1,21 @@
 """The worlds by name."""
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from sellf.envs.build import Rules
-from sellf.envs.lending import lending
+from sellf.envs.drift import drifted
+from sellf.envs.lending import lending, lending_amounts
 from sellf.envs.recidivism import recidivism
 from sellf.envs.school.world import school
+from sellf.envs.table import tabulated
 from sellf.envs.world import World
 from sellf.errors import InputError
-from sellf.fairness.checks import one_of
+from sellf.fairness.checks import short
+from sellf.fairness.registry import Registry
 
 
 @dataclass(frozen=True)
@@ -19,20 +23,50 @@ class Kind:
     """A world that can be made by name."""
 
     make: Callable[..., World]
-    rules: Rules
+    rules: Rules | None
+    """The paper's; None for a world from outside, which has settings only."""
     settings: tuple[str, ...]
     """What it takes beyond the rules."""
     dynamics: str
-    source: str
+    source: str | None = None
     """The table in `sellf.envs.tables.provenance` that its figures come from."""
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """Everything that can be set."""
+        return self.settings if self.rules is None else (*self.settings, *RULES, *DRIFT)
 
-WORLDS: dict[str, Kind] = {
+
+def _adapt(thing: Any, name: str) -> Kind:
+    """Return a world from outside, or a function that makes one, as an entry."""
+    if isinstance(thing, World):
+        world = thing
+        return Kind(lambda: world, None, (), f"as given: {world.name}")
+    if not callable(thing):
+        raise InputError(
+            f"world {name!r} is {short(thing)}: give a world, or a function that makes one."
+        )
+    text = (inspect.getdoc(thing) or "").partition("\n")[0]
+    make: Any = thing
+    return Kind(make, None, tuple(inspect.signature(make).parameters), text)
+
+
+RULES = ("cost", "horizon", "population", "window", "start")
+DRIFT = ("drift", "period")
+WORLDS: Registry[Kind] = Registry("world", _adapt)
+WORLDS |= {
     "lending": Kind(
         lending,
         Rules(cost=0.8, horizon=10_000),
         ("groups",),
         "accepted and repaid: one score class up; defaulted: one down",
+        "fico",
+    ),
+    "lending-amounts": Kind(
+        lending_amounts,
+        Rules(cost=0.8, horizon=10_000),
+        ("groups",),
+        "a small loan repaid: one score class up, defaulted: one down; a large one: two",
         "fico",
     ),
     "recidivism": Kind(
@@ -57,25 +91,46 @@ WORLDS: dict[str, Kind] = {
         "school",
     ),
 }
-RULES = ("cost", "horizon", "population", "window", "start")
 
 
 def make_world(name: str, **settings: Any) -> World:
-    """Make one of the paper's worlds: "lending", "recidivism", "school", "school-continuous".
+    """Make a world by name.
 
     Args:
-        name: which.
+        name: the paper's "lending", "recidivism", "school" and "school-continuous";
+            "lending-amounts", with loans of two sizes; or a world that `sellf.register` or an
+            installed package has made known, or "package.module:name".
         settings: the world's own, `groups` (lending: names of races, or "all"; recidivism: "race"
             or "race-sex") `microdata` and `state` (school: the path of INEP's file, and whose
             applicants to take from it, by default "SP"); and the rules `cost`,
-            `horizon`, `population`, `window`, `start`, where they are not to be the paper's.
+            `horizon`, `population`, `window`, `start`, where they are not to be the paper's. With
+            `drift`, what changes from period to period, `period` says which of them it is:
+            {"label": {"Black": -0.2}} moves the log-odds of a good outcome in every period,
+            {"arrivals": ...} the log of a group's share; a list says where it is in each period.
     """
-    one_of("name", name, tuple(WORLDS))
-    kind = WORLDS[name]
-    known = (*kind.settings, *RULES)
+    kind = WORLDS.find(name, typed=True)
+    known = kind.takes
     for setting in settings:
         if setting not in known:
-            raise InputError(f"{name} has no setting {setting!r}: it has {', '.join(known)}.")
+            listed = f"it has {', '.join(known)}" if known else "it has none"
+            raise InputError(f"{name} has no setting {setting!r}: {listed}.")
+    if kind.rules is None:
+        return _from_outside(name, kind, settings)
     rules = kind.rules.changed(**{key: settings.get(key) for key in RULES})
     own = {key: value for key, value in settings.items() if key in kind.settings}
-    return kind.make(rules, **own)
+    made = kind.make(rules, **own)
+    if "drift" not in settings:
+        if "period" in settings:
+            raise InputError("period is given without drift: say what changes, drift={...}.")
+        return made
+    return drifted(tabulated(made, "drift"), settings["drift"], settings.get("period", 0))
+
+
+def _from_outside(name: str, kind: Kind, settings: dict[str, Any]) -> World:
+    """Make a plug-in's world, under the name that it can be made again by."""
+    made = kind.make(**settings)
+    if not isinstance(made, World):
+        raise InputError(
+            f"{name} makes {short(made)}: return a world, of sellf.world_from_frame for example."
+        )
+    return replace(made, name=name)

@@ -236,11 +236,23 @@ class ImputationBias:
     bias: Array
 
 
-def imputation_bias(notion: Notion, true: Counts, imputed: Counts) -> ImputationBias:
-    """Return the terms of Theorem 1 from the counts with the true and with the imputed labels."""
+def imputation_bias(
+    notion: Notion, true: Counts, imputed: Counts, hidden: Array | None = None
+) -> ImputationBias:
+    """Return the terms of Theorem 1 from the counts with the true and with the imputed labels.
+
+    Args:
+        notion: with one rate.
+        true: the counts with every label.
+        imputed: the counts with predictions in place of labels that no decision reveals.
+        hidden: how many of each group have such a label; by default those without a favourable
+            decision, which is so where the favourable actions are those that reveal the outcome.
+            `rejection_rate` and `prediction_error` are then of these people.
+    """
     xp = namespace(true.people)
-    rejected = true.people - true.accepted
-    surplus = imputed.rejected_positive - true.rejected_positive
+    rejected = true.people - true.accepted if hidden is None else hidden
+    within = imputed.accepted_positive - true.accepted_positive
+    surplus = imputed.rejected_positive - true.rejected_positive + within
     rejection_rate = divide(rejected, true.people)
     prediction_error = divide(surplus, rejected, empty=0.0)
     positives = imputed.accepted_positive + imputed.rejected_positive
@@ -252,6 +264,11 @@ def imputation_bias(notion: Notion, true: Counts, imputed: Counts) -> Imputation
     # positives among the rejected, and n and d their coefficients above and below the line.
     above, below = rate.of.rejected_positive, rate.among.rejected_positive
     change = shift * above - rate.utility(true) * shift * below if below else shift * above
+    if hidden is not None:
+        # Some of e is among people with a favourable decision, where the coefficients differ.
+        inside = divide(within, true.people)
+        more, less = rate.of.accepted_positive - above, rate.among.accepted_positive - below
+        change = change + (more - rate.utility(true) * less) * inside
     share = divide(rate.among.total(imputed), true.people)
     # What is 0 for certain stays 0, even where nobody is imputed to be spoken of.
     bias = xp.where(change == 0, 0.0, divide(change, share))

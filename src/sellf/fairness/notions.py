@@ -8,13 +8,14 @@ sums. Utilities, gradients, bounds and words follow from the coefficients: no ot
 notion it is. To add one, add an entry to `TABLE`, here or in a program of your own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from sellf.errors import InputError
 from sellf.fairness.arrays import Array, divide, namespace
-from sellf.fairness.checks import one_of
+from sellf.fairness.checks import short
+from sellf.fairness.registry import Registry
 
 Notion: TypeAlias = str
 """The name of an entry of `TABLE`."""
@@ -184,8 +185,18 @@ def _alone(name: Notion, **rate: Any) -> Definition:
     return Definition(name, (Rate(name, **rate),))
 
 
-TABLE: dict[Notion, Definition] = {
-    definition.name: definition
+def _adapt(thing: Any, name: str) -> Definition:
+    """Return a notion from outside under the name that it is asked for by."""
+    if not isinstance(thing, Definition) or not thing.rates:
+        raise InputError(
+            f"notion {name!r} is {short(thing)}: give a sellf.fairness.notions.Definition."
+        )
+    return replace(thing, name=name)
+
+
+TABLE: Registry[Definition] = Registry("notion", _adapt)
+TABLE.update(
+    (definition.name, definition)
     for definition in (
         # E[Y]
         _alone(
@@ -236,7 +247,7 @@ TABLE: dict[Notion, Definition] = {
             says=("people whose outcome is bad", "are accepted"),
         ),
     )
-}
+)
 TABLE["equalized-odds"] = Definition(
     "equalized-odds", TABLE["opportunity"].rates + TABLE["false-positive-rate"].rates
 )
@@ -247,8 +258,7 @@ NOTIONS: tuple[Notion, ...] = tuple(TABLE)
 
 def define(notion: Notion) -> Definition:
     """Return what a notion is; refuse a name that there is not."""
-    one_of("notion", notion, tuple(TABLE))
-    return TABLE[notion]
+    return TABLE.find(notion)
 
 
 def utility(notion: Notion, counts: Counts) -> Array:

@@ -53,6 +53,8 @@ class Person(NamedTuple):
     """1 for accepted people whose outcome is not known; None where there are none."""
     unit: NDArray[np.intp] | None = None
     """Whose row it is, as a number; None where every row is another person's."""
+    weight: Floats | None = None
+    """How much each row counts, 1 on average; None: all count alike."""
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""

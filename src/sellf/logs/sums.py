@@ -203,13 +203,7 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
     return added(codes, groups, person, overlap).rounded()
 
 
-def added(
-    codes: NDArray[np.intp],
-    groups: int,
-    person: Person,
-    overlap: float,
-    count: Floats | None = None,
-) -> Sums:
+def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
     """Return the sums of rows in memory, to all digits.
 
     Args:
@@ -217,21 +211,20 @@ def added(
         groups: how many groups there are.
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
-        count: how often each row counts; None: once.
     """
-    a, ay, p, f, hidden, pending, _ = person
+    a, ay, p, f, hidden, pending, _, weight = person
     rows = len(a)
     cell = codes * STRATA + stratum(p, f, rows)
 
     def total(values: Floats) -> Floats:
-        values = values if count is None else values * count
+        values = values if weight is None else values * weight
         return np.bincount(cell, values, groups * STRATA).reshape(groups, STRATA).astype(float)
 
     found: dict[str, Any] = {"accepted": a, "positive": ay}
     found |= {} if hidden is None else {"rejected_positive": hidden}
     found |= {} if pending is None else {"pending": pending}
     found |= terms(a, ay, p, f, pending, overlap, one=np.ones(rows), where=np.where)
-    people = np.bincount(cell, count, groups * STRATA).reshape(groups, STRATA).astype(float)
+    people = np.bincount(cell, weight, groups * STRATA).reshape(groups, STRATA).astype(float)
     nothing = np.zeros((groups, STRATA))
     sums = {name: total(found[name]) if name in found else nothing for name in Sums._fields[1:]}
     return Sums(people=people, **sums)

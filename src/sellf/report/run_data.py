@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sellf import files
-from sellf.envs.table import TableWorld, tabulated
+from sellf.envs.table import TableWorld
 from sellf.errors import InputError
 from sellf.report.charts import shown
 from sellf.studies.records import Record
@@ -168,7 +168,9 @@ def policy_picture(world: TableWorld, accept: np.ndarray) -> Policy:
     return Policy(axis, names, chance.reshape(len(world.groups), len(names)))
 
 
-def _deploy(agents: list[Agent], notify: Callable[[str], None]) -> list[tuple[Evaluation, Policy]]:
+def _deploy(
+    agents: list[Agent], notify: Callable[[str], None]
+) -> list[tuple[Evaluation, Policy | None]]:
     """Return what the deployments of each agent came to, and whom it accepts."""
     if not agents:
         return []
@@ -176,7 +178,10 @@ def _deploy(agents: list[Agent], notify: Callable[[str], None]) -> list[tuple[Ev
     many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
     notify(f"{many} will be deployed to {deployments} new populations.")
     policies = [
-        policy_picture(tabulated(agent.world, "a picture of the policy"), agent.by_profile()[0])
+        # People who are in no table cannot be drawn class by class.
+        policy_picture(agent.world, agent.by_profile()[0])
+        if isinstance(agent.world, TableWorld)
+        else None
         for agent in agents
     ]
     return list(zip(evaluate_all(agents, deployments), policies, strict=True))

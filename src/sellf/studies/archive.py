@@ -1,9 +1,9 @@
 """A study's finished runs as one small file, for another machine to go on from.
 
-A tar archive, compressed with xz: `store.json`, and of every run its configuration and its results
-with their checksums. The agent is left out, what deployments did over time is averaged over
-deployments, and figures of training are kept only where the study draws them: 2 KB a run instead
-of 200. Tables, figures and selection read such a run as any other.
+A tar archive, compressed with xz: `store.json`, which names versions and runs, and of every run its
+configuration and its results with their checksums. The agent is left out, what deployments did over
+time is averaged over deployments, and figures of training are kept only where the study draws them:
+2 KB a run instead of 200. Tables, figures and selection read such a run as any other.
 """
 
 import io
@@ -43,7 +43,8 @@ def export(study: Study, kept: Store, path: Path) -> int:
     metrics = bool(LEARNING & set(study.draw))
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:xz") as archive:
-        _add(archive, MARK, json.dumps({"format": FORMAT, **store.versions()}).encode())
+        mark = {"format": FORMAT, **store.versions(), "runs": names}
+        _add(archive, MARK, json.dumps(mark).encode())
         for name in names:
             for file, content in compact(kept.contents(name), metrics).items():
                 _add(archive, f"runs/{name}/{file}", content)
@@ -97,6 +98,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Yield an archive's runs; nothing is unpacked to disk, and no name is taken for a path."""
     runs: dict[str, dict[str, bytes]] = {}
+    listed: list[str] = []
     total = 0
     try:
         with tarfile.open(path, "r:xz") as archive:
@@ -108,7 +110,9 @@ def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
                 reader = archive.extractfile(entry)
                 content = b"" if reader is None else reader.read()
                 if parts == [MARK]:
-                    store.same_versions(path, files.parse_json(content))
+                    mark = files.parse_json(content)
+                    store.same_versions(path, mark)
+                    listed = list(mark["runs"])
                 elif len(parts) == 3 and parts[0] == "runs" and run_files.is_name(parts[1]):
                     runs.setdefault(parts[1], {})[parts[2]] = content
                 else:
@@ -117,4 +121,7 @@ def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
         raise InputError(f"{path} is no archive of runs, or damaged: {error}.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+    # Of an archive that is cut off, tarfile may return the first entries and no error.
+    if not listed or sorted(runs) != listed:
+        raise InputError(f"{path} is damaged: it does not hold the runs that it names.")
     yield from runs.items()

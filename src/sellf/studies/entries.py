@@ -55,7 +55,7 @@ def _entry(name: str, content: Any, lines: Lines) -> Entry:
     table = f"algorithms.{name}"
     with lines.at(name, table):
         expect(table, content, dict, "a table")
-        algorithm = catalogue.find(content.get("algorithm", name))
+        algorithm = catalogue.ALGORITHMS.find(content.get("algorithm", name), typed=True)
         if not _NAME.fullmatch(name):
             raise InputError(f"{name[:60]!r} is no name for a row: give letters and digits.")
     for key in content:
@@ -110,7 +110,7 @@ def _more(
     found = {}
     for world, grid in content.get("more_in", {}).items():
         with lines.at(world, table):
-            one_of("world", world, tuple(WORLDS))
+            WORLDS.find(world, typed=True)
             expect(f"more_in.{world}", grid, dict, "a grid")
         found[world] = tuple(_combined(algorithm, grid, settings, lines, table))
     return found

@@ -11,7 +11,7 @@ from typing import Any
 from sellf import files
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of
-from sellf.fairness.notions import NOTIONS, Notion, define
+from sellf.fairness.notions import NOTIONS, TABLE, Notion, define
 from sellf.studies.entries import MOST_RUNS, Entry, read_entries
 from sellf.studies.lines import Lines, expect, whole, words
 
@@ -229,9 +229,10 @@ def _cells(content: Mapping[str, Any], lines: Lines) -> tuple[tuple[str, Any], .
             raise InputError("there is no world with a notion: name at least one of each.")
     for world, notion in pairs:
         with lines.at(str(world)):
-            one_of("world", world, tuple(WORLDS))
+            WORLDS.find(world, typed=True)
         with lines.at(str(notion)):
-            one_of("notion", notion, STUDY_NOTIONS)
+            if not TABLE.find(notion, typed=True).needs_label:
+                one_of("notion", notion, STUDY_NOTIONS)
     return tuple(dict.fromkeys((world, notion) for world, notion in pairs))
 
 
@@ -244,7 +245,7 @@ def _world_settings(content: Mapping[str, Any], lines: Lines) -> dict[str, dict[
     for world, settings in tables.items():
         table = f"world_settings.{world}"
         with lines.at(world, table):
-            one_of("world", world, tuple(WORLDS))
+            WORLDS.find(world, typed=True)
             expect(table, settings, dict, "a table of settings")
         for key, value in settings.items():
             with lines.at(key, table):

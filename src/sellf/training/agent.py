@@ -1,7 +1,8 @@
 """A trained agent: what decides, what predicts labels, and the world it was made for."""
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,12 @@ class Agent:
                     f"{short(other)}: it cannot decide there."
                 )
         return replace(self, spec=replace(self.spec, world=WorldSpec(world.name, given=world)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A checksum of what decides and what predicts."""
+        parts = [self.parameters, *([] if self.predictor is None else [self.predictor])]
+        return sha256(b"".join(np.asarray(part).tobytes() for part in parts)).hexdigest()
 
     def plot(self) -> Any:
         """Draw how the training went: reward, disparity, acceptance and what it cost."""

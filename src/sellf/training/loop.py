@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from sellf import interrupts
 from sellf.algorithms import trainer
+from sellf.algorithms.adam import Learner
 from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.catalogue import find
 from sellf.algorithms.config import PPO
@@ -22,7 +24,7 @@ from sellf.errors import InputError
 from sellf.fairness import Notion
 from sellf.interrupts import DeferredInterrupt
 from sellf.training import loggers, run_folder
-from sellf.training.agent import Agent
+from sellf.training.agent import Agent, load
 from sellf.training.loggers import Choice, Log
 from sellf.training.metrics import MAY_BE_UNDEFINED
 from sellf.training.progress import Progress
@@ -49,6 +51,7 @@ def train(
     out: str | Path | None = None,
     progress: bool = True,
     log: Choice | Iterable[Choice] | None = None,
+    continue_from: Agent | str | Path | None = None,
     **settings: Any,
 ) -> Any:
     """Train an agent; or many, side by side in one program.
@@ -69,6 +72,9 @@ def train(
         progress: whether to show how it goes.
         log: "tensorboard", "wandb" or "mlflow", a function `log(iteration, row)`, or a list of
             these. Files go into `out`, or into a new folder under runs/.
+        continue_from: an agent, or its folder, to go on from: the networks and the label predictor
+            start as they are there, and learn from new decisions. One run only, of the same
+            algorithm; settings that are not given are the agent's.
         settings: of the algorithm, for example `beta_disparity=5`.
 
     Returns:
@@ -80,16 +86,45 @@ def train(
     make = partial(
         resolve, world, algorithm, notion, steps=steps, world_settings=world_settings or {}
     )
+    first = load(continue_from) if isinstance(continue_from, str | Path) else continue_from
+    if first is not None:
+        settings = first.config | settings
     specs = [make(seed=s, settings=settings | dict(c)) for c in listed for s in chosen]
+    if first is not None:
+        specs = [_continued(spec, first) for spec in specs]
+    if first is not None and len(specs) > 1:
+        raise InputError("continue_from is for one run: train with one seed and configuration.")
     if out is not None and len(specs) > 1:
         raise InputError(
             "out is one run's folder: train one configuration with one seed, or save each agent."
         )
     if len(specs) == 1:
         run = run_folder.create(Path(out), specs[0], logs) if out is not None else None
-        agent = _run(specs[0], run, progress, logs)
+        agent = _run(specs[0], run, progress, logs, first)
         return [agent] if seeds is not None or configs is not None else agent
     return train_batch(specs, progress, logs)
+
+
+def _continued(spec: RunSpec, first: Agent) -> RunSpec:
+    """Return the run as one that goes on from an agent; refuse one that cannot."""
+    if spec.algorithm != first.spec.algorithm:
+        raise InputError(
+            f"the agent to continue from was trained by {first.algorithm}, not "
+            f"{spec.algorithm.name} as asked: name the same algorithm and settings."
+        )
+    first.in_world(spec.world.make())
+    return replace(spec, origin=first.fingerprint)
+
+
+def _from_agent(state: TrainState, first: Agent) -> TrainState:
+    """Return the state of a training that starts with an agent's networks."""
+    # Copies: an iteration takes the place of what it is given.
+    learner = Learner.new(jnp.array(first.parameters))
+    if first.predictor is None:
+        return state._replace(learner=learner)
+    kept = state.extra["predictor"]
+    kept = kept._replace(learner=Learner.new(jnp.array(first.predictor)))
+    return state._replace(learner=learner, extra=state.extra | {"predictor": kept})
 
 
 def _several(name: str, given: Any) -> list[Any]:
@@ -192,10 +227,33 @@ def _check_same_program(specs: list[RunSpec]) -> None:
         )
 
 
-def _run(spec: RunSpec, run: Run | None, progress: bool, logs: tuple[Choice, ...] = ()) -> Agent:
+def _run(
+    spec: RunSpec,
+    run: Run | None,
+    progress: bool,
+    logs: tuple[Choice, ...] = (),
+    first: Agent | None = None,
+) -> Agent:
     """Train one run, from its last checkpoint if it has one."""
     with run.alone() if run is not None else nullcontext(), DeferredInterrupt() as interrupt:
-        return _train(spec, run, progress, logs, interrupt)
+        return _train(spec, run, progress, logs, interrupt, first)
+
+
+def _begin(state: TrainState, spec: RunSpec, run: Run | None, first: Agent | None) -> Any:
+    """Return what training goes on from, and the metrics so far."""
+    if first is not None:
+        state = _from_agent(state, first)
+        if run is not None:
+            # So that a run that is stopped at once still knows what it goes on from.
+            run.begin(state)
+    if run is None:
+        return state, []
+    if spec.origin and not run.checkpoint.exists():
+        raise InputError(
+            f"{run.folder} was stopped before it knew the agent that it goes on from: remove it "
+            "and train anew."
+        )
+    return run.restore(state)
 
 
 def _train(
@@ -204,6 +262,7 @@ def _train(
     progress: bool,
     logs: tuple[Choice, ...],
     interrupt: DeferredInterrupt,
+    first: Agent | None,
 ) -> Agent:
     use_cache()
     with Progress(spec, progress) as bar:
@@ -211,9 +270,7 @@ def _train(
         init, iterate = program(spec.algorithm, batched=False)
         with interrupts.nothing_to_lose():
             state = init(task, config, jax.random.key(spec.seed))
-        history: list[dict[str, Any]] = []
-        if run is not None:
-            state, history = run.restore(state)
+        state, history = _begin(state, spec, run, first)
         done = len(history)
         bar.begin(done)
         folder = run.folder if run is not None else run_folder.free(Path("runs"), title(spec))

@@ -75,6 +75,11 @@ class Run:
         note = metrics.note(self.rows, self.total)
         files.write(self.checkpoint, _to_bytes(state, metrics=note, run=self.spec.digest))
 
+    def begin(self, state: Any) -> None:
+        """Write a checkpoint before the first iteration, of what no seed can make again."""
+        note = metrics.note(self.rows, self.total)
+        files.write(self.checkpoint, _to_bytes(state, metrics=note, run=self.spec.digest))
+
     def alone(self) -> AbstractContextManager[None]:
         """Keep other processes out while this one trains."""
         return locks.only_one(

@@ -17,9 +17,10 @@ from sellf.envs.table import tabulated
 from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
-from sellf.fairness import NOTIONS, Notion, View, define
+from sellf.fairness import Notion, View, define
 from sellf.fairness.checks import number, whole
 from sellf.fairness.checks import seed as check_seed
+from sellf.fairness.notions import TABLE
 
 FORMAT = 1
 """Of saved agents and runs; one more whenever older ones can no longer be read."""
@@ -34,8 +35,11 @@ NEEDED = {
 }
 """What the configuration of a saved agent or run holds at least."""
 MOST_STEPS = 10**12
-TRAINED = tuple(name for name in NOTIONS if define(name).needs_label)
-"""The notions that one can train for."""
+
+
+def trained() -> tuple[Notion, ...]:
+    """Return the notions that one can train for."""
+    return tuple(name for name, notion in TABLE.items() if notion.needs_label)
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class RunSpec:
     steps: int
     deployments: int = 0
     """How many belong to the run: a study's. Others are deployed when somebody asks."""
+    origin: str = ""
+    """A checksum of the agent that the training goes on from; empty if it starts anew."""
 
     @property
     def has_predictor(self) -> bool:
@@ -141,6 +147,7 @@ class RunSpec:
             "steps": self.steps,
             "has_predictor": self.has_predictor,
             "view": self.view,
+            **({"origin": self.origin} if self.origin else {}),
         }
 
     def world_files(self) -> dict[str, bytes]:
@@ -177,10 +184,12 @@ def resolve(
         settings: of the algorithm, where they are not its defaults.
         world_settings: of a world by name.
     """
+    TABLE.find(notion, typed=True)
+    catalogue.ALGORITHMS.find(algorithm, typed=True)
     if not define(notion).needs_label:
         raise InputError(
             f"notion is {notion!r}, which needs no label: training here is about labels that are "
-            f"hidden. Train on one of {', '.join(map(repr, TRAINED))}."
+            f"hidden. Train on one of {', '.join(map(repr, trained()))}."
         )
     if isinstance(world, str):
         made = WorldSpec(world, dict(world_settings))
@@ -220,13 +229,14 @@ def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
     seed = check_seed(f"{folder}: seed", config["seed"])
     # Agents that an earlier version saved outside a run's folder do not say how many.
     steps = whole(f"{folder}: steps", config.get("steps", 0), low=0, high=MOST_STEPS)
-    return RunSpec(world, algorithm, resolved, config["notion"], seed, steps)
+    origin = str(config.get("origin", ""))
+    return RunSpec(world, algorithm, resolved, config["notion"], seed, steps, origin=origin)
 
 
 def _load_world(path: Path, config: Mapping[str, Any]) -> World:
     """Make a saved run's world again: by name, or from the tables beside it."""
     rules, settings = saving.current(config["world_rules"]), config["world_settings"]
-    if config.get("world_tables", config["world"] not in WORLDS):
+    if config.get("world_tables", config["world"] not in WORLDS.names()):
         tables = files.read_tensors(path / "world.safetensors", finite=True)
         world = saving.restore(rules, tables)
     else:
@@ -236,6 +246,7 @@ def _load_world(path: Path, config: Mapping[str, Any]) -> World:
                 f"{path} was made with {reads[0]}, a file that loading does not read, and without "
                 "the world's tables: train anew."
             )
+        WORLDS.find(config["world"])  # which runs no code that only a file names
         world = saving.named(config["world"], settings)
     if saving.plain_settings(saving.rules_of(world)) != rules or world.name != config["world"]:
         raise InputError(

@@ -5,12 +5,17 @@ from typing import Any
 
 def attempt(run: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Do a run; return its files, or why there are none."""
+    from sellf.algorithms.catalogue import ALGORITHMS
     from sellf.errors import InputError
+    from sellf.fairness.notions import TABLE
     from sellf.studies.execute import perform
     from sellf.training.loop import DivergedError
     from sellf.training.spec import from_json
 
     try:
+        # What a study's file names is imported here as it was where the file was read.
+        TABLE.find(run["notion"], typed=True)
+        ALGORITHMS.find(run["algorithm"], typed=True)
         return {}, perform(from_json(run))
     except DivergedError as error:
         # What one cannot train with these settings will not train another time either.

@@ -1,0 +1,116 @@
+"""Algorithms, worlds and notions from outside: registered, installed, or named as code.
+
+A name is looked up in three places: what the program itself has registered, the entry points of
+installed packages, and, where the person who typed it is asking, `"package.module:name"`. A name
+that comes out of a file is never imported: reading a folder runs no code.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from sellf.errors import InputError
+from sellf.fairness.checks import one_of, short
+
+T = TypeVar("T")
+REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+NAME = re.compile(r"[A-Za-z][\w.-]*")
+
+
+class Registry(dict[str, T], Generic[T]):
+    """Things by name: those of the package, and what is found when it is asked for."""
+
+    def __init__(self, kind: str, adapt: Callable[[Any, str], T]) -> None:
+        """Make an empty registry.
+
+        Args:
+            kind: what it holds, in a word: "world". Entry points are in the group "sellf.worlds".
+            adapt: from what a plug-in provides, and its name, to an entry; refuses what is none.
+        """
+        super().__init__()
+        self.kind, self.adapt = kind, adapt
+
+    def register(self, thing: Any, name: str) -> None:
+        """Add an entry under a new name."""
+        if not NAME.fullmatch(name):
+            raise InputError(
+                f"{short(name)} is no name for a {self.kind}: give letters, digits and hyphens."
+            )
+        if name in self:
+            raise InputError(f"there is a {self.kind} {name!r} already: give another name.")
+        self[name] = self.adapt(thing, name)
+
+    def installed(self) -> dict[str, EntryPoint]:
+        """Return what installed packages provide and the package itself does not have."""
+        found = {point.name: point for point in entry_points(group=f"sellf.{self.kind}s")}
+        return {name: point for name, point in found.items() if not dict.__contains__(self, name)}
+
+    def names(self) -> tuple[str, ...]:
+        """Return every name that can be typed."""
+        return (*self, *sorted(self.installed()))
+
+    def find(self, name: Any, typed: bool = False) -> T:
+        """Return the entry of a name; refuse one that there is not.
+
+        Args:
+            name: what is looked for.
+            typed: whether a person named it just now, so that "package.module:name" is imported.
+        """
+        if isinstance(name, str) and name not in self:
+            if typed and REFERENCE.fullmatch(name):
+                self[name] = self.adapt(_imported(name), name)
+            elif REFERENCE.fullmatch(name):
+                raise InputError(
+                    f"{self.kind} is {name!r}, which is code, and reading a file runs none: name "
+                    f"it yourself first, sellf.register({name.partition(':')[2]}, {name!r}) after "
+                    "importing it, or install it with an entry point."
+                )
+            elif name in (points := self.installed()):
+                self[name] = self.adapt(_loaded(points[name]), name)
+        if not isinstance(name, str) or name not in self:
+            one_of(self.kind, name, self.names())
+        return self[name]
+
+    def each(self) -> Iterator[tuple[str, T | InputError]]:
+        """Return every entry, those of installed packages too; an error in place of a bad one."""
+        for name in self.names():
+            try:
+                yield name, self.find(name)
+            except InputError as error:
+                yield name, error
+
+
+def _imported(reference: str) -> Any:
+    module, _, name = reference.partition(":")
+    # A study's file names what lies beside it, as `python -m` does.
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        found = import_module(module)
+    except Exception as error:
+        raise InputError(
+            f"{reference!r} cannot be imported: {type(error).__name__}: {error}. Is the package "
+            "installed, or its folder the current one?"
+        ) from error
+    finally:
+        if added:
+            sys.path.remove(here)
+    if not hasattr(found, name):
+        raise InputError(f"{module} has no {name!r}: write package.module:name.")
+    return getattr(found, name)
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise InputError(
+            f"{point.name!r} of the installed package cannot be loaded from {point.value}: "
+            f"{type(error).__name__}: {error}"
+        ) from error

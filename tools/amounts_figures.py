@@ -1,0 +1,116 @@
+"""The table and the picture of lending with amounts: docs/amounts.md.
+
+    python tools/amounts_figures.py --out docs/assets/amounts.svg --store amounts.json
+
+Trains `sellf-direct` and `sellf` with five seeds each, deploys them, and plans the best policies of
+two and of three actions under the same constraint. What is done already is read from the store.
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sellf
+from sellf.planning.law import Law, law_of
+
+OMEGA = 0.05
+SEEDS = range(5)
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "sellf-direct": {"omega": OMEGA},
+    "sellf": {"omega": OMEGA},
+}
+PLANS = {"reject, small, large": (0, 1, 2), "reject, small": (0, 1), "reject, large": (0, 2)}
+
+
+def main() -> None:
+    """Do what is missing, then print the table and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--store", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=500_000)
+    parser.add_argument("--only", default="", help="one agent, 'sellf-direct 0'")
+    given = parser.parse_args()
+    done = json.loads(given.store.read_text()) if given.store.is_file() else {}
+    for algorithm, settings in ALGORITHMS.items():
+        for seed in SEEDS:
+            name = f"{algorithm} {seed}"
+            if name in done or given.only not in ("", name):
+                continue
+            done[name] = trained(algorithm, settings, seed, given.steps)
+            given.store.write_text(json.dumps(done, indent=1))
+            print(name, done[name]["reward"], done[name]["disparity"], flush=True)
+    if given.only:
+        return
+    for name, actions in PLANS.items():
+        if name not in done:
+            found = sellf.plan(of_actions(law_of("lending-amounts"), actions), "opportunity", OMEGA)
+            done[name] = {"reward": found.reward, "disparity": float(found.disparity.max())}
+            given.store.write_text(json.dumps(done, indent=1))
+    print(table(done))
+    draw(done).savefig(given.out)
+
+
+def trained(algorithm: str, settings: dict[str, Any], seed: int, steps: int) -> dict[str, Any]:
+    """Train and deploy one agent."""
+    agent = sellf.train(
+        "lending-amounts", algorithm, steps=steps, seed=seed, progress=False, **settings
+    )
+    found = sellf.evaluate(agent, deployments=20, seed=1)
+    log_odds, _ = agent.tables()
+    logs = np.concatenate([np.zeros((1, log_odds.shape[1])), log_odds])
+    chance = np.exp(logs - np.logaddexp.reduce(logs, axis=0))
+    return found.summary() | {"chance": chance.tolist()}
+
+
+def of_actions(law: Law, kept: tuple[int, ...]) -> Law:
+    """Return the law with some of its actions only."""
+    return replace(
+        law,
+        actions=tuple(law.actions[a] for a in kept),
+        favourable=tuple(law.favourable[a] for a in kept),
+        transition=tuple(law.transition[a] for a in kept),
+        gain=law.gain[list(kept)],
+    )
+
+
+def table(done: dict[str, Any]) -> str:
+    """Return the table in Markdown."""
+    lines = ["| policy | reward | true disparity |", "| --- | --- | --- |"]
+    for name in PLANS:
+        found = done[name]
+        lines.append(f"| plan: {name} | {found['reward']:,.1f} | {found['disparity']:.3f} |")
+    for name, found in done.items():
+        if name not in PLANS:
+            reward, gap = found["reward"], found["disparity"]
+            lines.append(f"| {name.replace(' ', ', seed ')} | {reward:,.1f} | {gap:.3f} |")
+    return "\n".join(lines)
+
+
+def draw(done: dict[str, Any]) -> Any:
+    """Draw the chances of the three actions by group and score, of the first agent."""
+    import matplotlib.pyplot as plt
+
+    chance = np.mean(
+        [v["chance"] for k, v in done.items() if k.startswith("sellf-direct ")], axis=0
+    )
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+    for group, axis in enumerate(axes):
+        own = chance[:, group * 10 : group * 10 + 10]
+        axis.stackplot(
+            range(10),
+            own,
+            labels=("reject", "small loan", "large loan"),
+            colors=("#BBBBBB", "#56B4E9", "#0072B2"),
+        )
+        axis.set(xlabel="score class", title=("Black", "White")[group], xlim=(0, 9), ylim=(0, 1))
+    axes[0].set_ylabel("chance (mean of 5 seeds)")
+    axes[1].legend(loc="lower left", fontsize=8)
+    return figure
+
+
+if __name__ == "__main__":
+    main()
