@@ -49,7 +49,9 @@ def test_commands_options_and_values_are_completed(ask, tmp_path):
     offered = set(ask(script, "sellf", ""))
     assert offered - {"--help", "--version"} == set(COMMANDS)
     assert ask(script, "sellf", "st") == ["study"]
-    assert ask(script, "sellf", "audit", "--gr") == ["--group"]
+    assert ask(script, "sellf", "audit", "--outc") == ["--outcome"]
+    groups = {"--group", "--groups", "--group-probability"}
+    assert set(ask(script, "sellf", "audit", "--gr")) == groups
     assert set(ask(script, "sellf", "train", "rec")) == {"recidivism"}
     assert set(ask(script, "sellf", "train", "lending", "poc")) == {"pocar", "pocar-oracle"}
     assert ask(script, "sellf", "train", "lending", "--notion", "q") == ["qualification"]

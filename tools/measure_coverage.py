@@ -137,7 +137,7 @@ def main(arguments: list[str] | None = None) -> int:
     left = [cell for cell in wanted if before.get(cell.number, 0) < how["most"]]
     run(left, before, typed.runs, how, typed.workers)
     done, codes = finished(typed.runs, cells)
-    done = joined(done, older, set(typed.same))
+    done = joined(done, older, set(typed.same), {cell.number for cell in wanted})
     write(typed.folder, cells, done, COMMAND)
     print(f"{len(done)} of {len(cells)} cells are in {typed.folder}/coverage.md")
     if codes != {code()}:

@@ -134,3 +134,54 @@ def test_a_run_that_was_ended_goes_on_and_says_the_same(tmp_path):
     pages = [(tmp_path / name / "coverage.csv").read_text() for name in ("ended", "whole")]
     assert pages[0] == pages[1]
     assert len(pages[0].splitlines()) == 3
+
+
+@pytest.mark.parametrize("logs", [12, 60, 400, 2000])
+def test_what_a_test_would_find_is_found_with_the_chance_that_is_said(logs):
+    from scipy.stats import binom
+
+    from coverage_study.report import at_least, detectable
+
+    level = 0.05 / 1900
+    share = detectable(logs, level)
+    too_many = np.array([at_least(misses, logs) <= level for misses in range(logs + 1)])
+    found = binom.pmf(np.arange(logs + 1), logs, share)[too_many].sum()
+    assert found == pytest.approx(0.8, abs=1e-6)
+    assert detectable(3, level) == 1.0
+
+
+def test_what_is_not_measured_again_keeps_its_figures(tmp_path):
+    """By cell and notion; where nothing changed, what has more logs counts."""
+    from coverage_study.cells import catalogue
+    from coverage_study.measure import Counts
+    from coverage_study.report import write
+    from coverage_study.store import from_table, joined
+
+    cells = catalogue()[:3]
+    done = {
+        cell.number: [
+            Counts(cell.number, notion, 0.1, logs=40, above=1, judged=9, by_group=[0, 2], width=0.3)
+            for notion in cell.notions
+        ]
+        for cell in cells
+    }
+    write(tmp_path, cells, done, "a command")
+    before = from_table(tmp_path / "coverage.csv", cells)
+    assert before[1]["accuracy"] == done[1][1].__class__(
+        **{**vars(done[1][1]), "by_group": [2], "efficient": None}
+    )
+    again = {1: [Counts(1, notion, 0.1, logs=10) for notion in cells[1].notions]}
+    both = joined(again, before, {"demographic"}, {1, 2})
+    assert sorted(both) == [0, 1, 2]
+    logs = {one.notion: one.logs for one in both[1]}
+    assert logs == {"qualification": 10, "accuracy": 10, "opportunity": 10, "demographic": 40}
+    assert {one.logs for number in (0, 2) for one in both[number]} == {40}
+    # What changed and was not measured again is in the table alone, and said to be of before.
+    older = {(one.cell, one.notion) for some in both.values() for one in some if one.earlier}
+    assert older == {(2, notion) for notion in ("qualification", "accuracy", "opportunity")}
+    write(tmp_path, cells, both, "a command")
+    assert "3 lines, a notion of a cell each, were not measured again" in (
+        tmp_path / "coverage.md"
+    ).read_text("utf-8")
+    kept = from_table(tmp_path / "coverage.csv", cells)
+    assert {(n, one.notion) for n in kept for one in kept[n].values() if one.earlier} == older

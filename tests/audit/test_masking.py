@@ -120,3 +120,20 @@ def test_the_command_line_has_them(tmp_path, capsys):
     words = [*options[:6], "--score", "score", "--mask-test", "--repeats", "2"]
     assert main(["audit", old, *words]) == 0
     assert "the promise of 95% is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"examiner": "approved"}, "the decision itself"),
+        ({"within": "repaid"}, "the outcome itself"),
+        ({"unknown_group": "c"}, "the groups are 'a', 'b'"),
+        ({"reference": "c"}, "the groups are 'a', 'b'"),
+        ({"weight": "x", "anytime": True}, "--anytime"),
+    ],
+)
+def test_what_cannot_be_meant_is_told(options, words):
+    with pytest.raises(InputError, match=words):
+        sellf.audit(lending(200), **BARE, **options)
+    with pytest.raises(InputError, match="1 log at least"):
+        mask_test(lending(200), **BARE, repeats=0)

@@ -56,6 +56,8 @@ class Counts:
     """The width of the efficient normal interval, where there is one."""
     ratio: float | None = None
     """The mean width of the signed difference over the efficient one."""
+    earlier: bool = False
+    """Whether the intervals have changed since, so that these are figures of earlier ones."""
 
     @property
     def missed(self) -> int:
@@ -75,7 +77,7 @@ class Counts:
             one, two = getattr(self, name), getattr(more, name)
             if name == "by_group":
                 found[name] = [a + b for a, b in zip(one, two, strict=True)]
-            elif name in ("cell", "notion", "truth", "efficient") or None in (one, two):
+            elif name in ("cell", "notion", "truth", "efficient", "earlier") or None in (one, two):
                 found[name] = one
             elif name in ("width", "ratio"):
                 found[name] = (audited[0] * one + audited[1] * two) / max(sum(audited), 1)

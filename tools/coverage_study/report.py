@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from coverage_study.cells import Cell
 from coverage_study.measure import Counts
@@ -120,6 +120,7 @@ COLUMNS: dict[str, Callable[[Line], object]] = {
     "contradictions": lambda line: line.counts.contradictions,
     "width": lambda line: f"{line.counts.width:.5f}",
     "ratio": lambda line: "" if line.counts.ratio is None else f"{line.counts.ratio:.4f}",
+    "intervals": lambda line: "earlier" if line.counts.earlier else "now",
     **{f"p_{promise}": lambda line, of=promise: f"{line.p_values[of]:.3g}" for promise in PROMISES},
 }
 
@@ -134,17 +135,27 @@ def as_csv(found: list[Line]) -> str:
 
 
 def page(cells: list[Cell], found: list[Line], command: str) -> str:
-    """Return the page: what it came to, the worst, the tables by kind."""
+    """Return the page: what it came to, the worst, the tables by kind.
+
+    Figures of intervals that have changed since are in the table of all cells alone.
+    """
+    older = sum(line.counts.earlier for line in found)
+    found = [line for line in found if not line.counts.earlier]
     finite = [line for line in found if line.cell.finite_sample and line.answered]
     asymptotic = [line for line in found if not line.cell.finite_sample and line.answered]
     parts = [
         "# How often the intervals hold\n",
         f"Made by `{command}`, which audits simulated logs with `sellf.audit` and compares with "
         "the truth that they were drawn from. Every figure is in [coverage.csv](coverage.csv).\n",
-        summary(cells, found),
+        summary(cells, found, older),
         "## By notion\n",
         "All logs of all cells together; p is the chance of so many misses or more at 5 %.\n",
         by_notion(finite),
+        "## What it would have found\n",
+        "The share of misses that a test would have found with a chance of 80 %: in a single cell, "
+        "corrected for the number of lines; and in all cells of a kind, if all of them missed so "
+        "often, uncorrected. A cell of few logs finds gross faults alone.\n",
+        power(finite),
         "## Worst\n",
         "The ten lowest coverages of the disparity; p is corrected for the number of lines.\n",
         _table(WORST, sorted(finite, key=lambda line: line.coverage)[:10]),
@@ -165,17 +176,31 @@ def page(cells: list[Cell], found: list[Line], command: str) -> str:
     return "\n".join(parts)
 
 
-def summary(cells: list[Cell], found: list[Line]) -> str:
-    """Return in words how many cells there are and whether a promise is broken."""
+def summary(cells: list[Cell], found: list[Line], older: int = 0) -> str:
+    """Return in words how many cells there are and whether a promise is broken.
+
+    Args:
+        cells: all.
+        found: what was measured of them.
+        older: how many lines are of intervals that have changed since.
+    """
     finite = [line for line in found if line.cell.finite_sample and line.answered]
     measured = {line.cell.number for line in finite}
     wanted = [cell for cell in cells if cell.finite_sample]
-    logs = sum({line.cell.number: line.counts.logs for line in finite}.values())
+    most: dict[int, int] = {}
+    for line in finite:
+        most[line.cell.number] = max(most.get(line.cell.number, 0), line.counts.logs)
+    logs = sum(most.values())
     said = [
         f"- **{len(measured):,} cells, {len(finite):,} with notions counted apart, {logs:,} logs.**"
     ]
     if len(measured) < len(wanted):
         said.append(f"- Not complete: {len(wanted) - len(measured)} cells are not measured.")
+    if older:
+        said.append(
+            f"- {older:,} lines, a notion of a cell each, were not measured again since intervals "
+            "changed: the CSV has their figures of before (*earlier*), this page leaves them out."
+        )
     names = {
         "disparity": "the disparity is missed",
         "groups": "some group's own interval misses",
@@ -222,6 +247,41 @@ def by_notion(finite: list[Line]) -> str:
             )
         )
     heads = ("notion", "cells", "logs", "covered", "all groups covered", "wrong verdicts", "p")
+    return markdown(heads, rows)
+
+
+def detectable(logs: int, level: float, chance: float = 0.8) -> float:
+    """Return the smallest share of misses that the exact test finds with a chance; 1 if none.
+
+    Args:
+        logs: how many.
+        level: of the test that misses are 5 % at most.
+        chance: to find it.
+    """
+    least = int(binom.isf(level, logs, DELTA)) + 1  # so many misses are too many
+    if least > logs:
+        return 1.0
+    # P(B >= m) of a binomial is a beta distribution's function of the share.
+    return float(beta.ppf(chance, least, logs - least + 1))
+
+
+def power(finite: list[Line]) -> str:
+    """Return one row a kind: what its cells, and all of them together, would have found."""
+    level = LEVEL / max(len(finite), 1)
+    rows: list[tuple[str, ...]] = []
+    for kind in dict.fromkeys(line.cell.kind for line in finite):
+        logs = sorted(line.counts.logs for line in finite if line.cell.kind == kind)
+        rows.append(
+            (
+                kind,
+                *(
+                    f"{detectable(many, level):.0%} ({many:,} logs)"
+                    for many in (logs[0], logs[len(logs) // 2], logs[-1])
+                ),
+                f"{detectable(sum(logs), LEVEL):.1%} ({sum(logs):,})",
+            )
+        )
+    heads = ("kind", "the cell with fewest logs", "a middling one", "the one with most", "all")
     return markdown(heads, rows)
 
 

@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +90,16 @@ def from_table(path: Path, cells: list[Cell]) -> dict[int, dict[str, Counts]]:
                 by_group=[int(row["worst_group"])],
                 width=float(row["width"]),
                 ratio=float(row["ratio"]) if row["ratio"] else None,
+                earlier=row.get("intervals") == "earlier",
             )
     return found
 
 
 def joined(
-    new: dict[int, list[Counts]], before: dict[int, dict[str, Counts]], same: set[str]
+    new: dict[int, list[Counts]],
+    before: dict[int, dict[str, Counts]],
+    same: set[str],
+    changed: set[int],
 ) -> dict[int, list[Counts]]:
     """Return what was measured, and of what was not measured again what was found before.
 
@@ -103,6 +107,7 @@ def joined(
         new: what was measured.
         before: what was found before.
         same: notions whose intervals are what they were: of these what has more logs counts.
+        changed: cells in which the intervals of all other notions have changed since.
     """
     made: dict[int, list[Counts]] = {}
     for number in sorted({*new, *before}):
@@ -110,7 +115,10 @@ def joined(
         by_notion = {one.notion: one for one in new.get(number, [])}
         for notion, counts in older.items():
             again = by_notion.get(notion)
-            if again is None or (notion in same and counts.logs > again.logs):
+            if again is None:
+                gone = number in changed and notion not in same
+                by_notion[notion] = replace(counts, earlier=counts.earlier or gone)
+            elif notion in same and counts.logs > again.logs:
                 by_notion[notion] = counts
         made[number] = [by_notion[notion] for notion in (older or by_notion)]
     return made

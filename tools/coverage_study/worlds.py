@@ -101,7 +101,7 @@ def variance(notion: Notion, group: Group, *, bound: bool = False) -> float:
     terms: list[tuple[Floats, Floats]] = []
     for a, y in ((0, 0), (0, 1), (1, 0), (1, 1)):
         chance = (p if a else 1 - p) * (f if y else 1 - f)
-        s = f + (y - f) / p if a else f
+        s = f + (y - f) / np.where(p > 0, p, 1.0) if a else f
         decided, both = (p, p * s) if bound else (np.full(LEVELS, float(a)), a * y)
         influence = {
             "qualification": s,

@@ -74,6 +74,10 @@ def panel(
     """
     names = [say(name) for name in evidence.names]
     place = find_reference(evidence.names, reference)
+    strange = next((name for name in unknown if name not in names), None)
+    if strange is not None:
+        shown = ", ".join(map(repr, names[:12]))
+        raise InputError(f"unknown_group is {strange!r}, and the groups are {shown}: name one.")
     pairs = ordered_pairs(len(names), place)
     found = bounds(rate, evidence, pairs, delta)
     odds = odds_ratios(rate, evidence, pairs, delta)

@@ -110,6 +110,8 @@ def mask_test(
         options: what columns mean and how the log is read, as for `sellf.audit`: group, decision
             and outcome, a score or features for decisions to depend on. Others are not used.
     """
+    if repeats < 1:
+        raise InputError(f"repeats is {repeats}: simulate 1 log at least, 100 for a firm answer.")
     if options.get("outcome") is None:
         raise InputError("outcome is missing: --mask-test hides outcomes that are known.")
     config = LogConfig.of({**options, "propensity": None})
