@@ -183,3 +183,8 @@ def test_names_that_lead_nowhere(log, tmp_path, capsys):
     for name, sentence in (("page.html", "whose folder is not there"), ("a\0b", "or no name")):
         assert main(["audit", str(log), *AUDIT, "--html", str(tmp_path / name)]) == 2
         assert sentence in capsys.readouterr().err
+
+
+def test_a_frontier_is_not_computed_for_a_picture_that_cannot_be_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr("sellf.cli.frontier.frontier", lambda *_, **__: pytest.fail("it was"))
+    assert main(["frontier", "lending", "--plot", str(tmp_path / "nowhere" / "x.png")]) == 2
