@@ -9,6 +9,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +24,8 @@ LARGEST = 2**30
 """Bytes of a file that is read whole; what claims to be larger is none of ours."""
 LARGEST_TEXT = 2**26
 """The same for JSON."""
+MOST_PARTS = 1_000
+"""Parts of a name in TOML."""
 RUN = (
     "config.json",
     "metrics.jsonl",
@@ -69,6 +72,8 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
             "name of a file."
         )
     target = _where(path)
+    if not target.parent.is_dir():
+        raise InputError(f"{option} {path} leads to {target}, whose folder is not there.")
     refused = target if target.exists() else target.parent
     if not os.access(refused, os.W_OK) or not os.access(target.parent, os.W_OK):
         raise InputError(f"cannot write {option} {path}: {os.strerror(errno.EACCES)}.")
@@ -79,9 +84,9 @@ def _where(path: Path) -> Path:
     """Return where links lead."""
     try:
         return path.resolve()
-    except (RuntimeError, OSError):  # the one or the other, by the version of Python
+    except (RuntimeError, OSError, ValueError):  # by the version of Python; a zero byte
         raise InputError(
-            f"{path} is a link that leads back to itself: give another name."
+            f"{path} is a link that leads back to itself, or no name: give another one."
         ) from None
 
 
@@ -161,7 +166,7 @@ def is_stdout(path: Path) -> bool:
         return True
     try:
         where, printed = path.stat(), os.fstat(1)
-    except OSError:
+    except (OSError, ValueError):  # a zero byte is no name
         return False
     return not stat.S_ISCHR(where.st_mode) and os.path.samestat(where, printed)
 
@@ -310,6 +315,17 @@ def _float(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{text[:40]} is too large a number")
     return value
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return what TOML says; a ValueError where it is none, or nothing that one would write."""
+    # The parts of names take memory with the square of their number.
+    if any(line.split("=", 1)[0].count(".") > MOST_PARTS for line in text.splitlines()):
+        raise ValueError("a name has too many parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def sealed_json(content: dict[str, Any]) -> bytes:

@@ -139,7 +139,7 @@ def test_a_page_of_the_audit_is_whole_and_names_in_it_are_text(tmp_path, capsys)
         assert "<script>alert" not in text
         assert "&lt;script&gt;" in text
         assert "b &amp; c" in text
-        assert text.count("<figure ") == (4 if notion == "opportunity" else 13)
+        assert text.count("<figure ") == (5 if notion == "opportunity" else 14)
         page.unlink()
     assert main(["audit", "--example", "--html", str(tmp_path / "no" / "page.html")]) == 2
     assert "there is no folder" in capsys.readouterr().err

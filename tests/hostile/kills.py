@@ -3,11 +3,13 @@
     python -m tests.hostile.kills --kills 200
 
 Training, a study with two workers, a report and a merge are killed (SIGKILL, now and then SIGTERM
-or Ctrl-C). The command that follows has to come to the same bits as one that nobody disturbed, do
-nothing twice, and leave no process, lock or temporary file.
+or Ctrl-C, which end in a sentence). The command that follows has to come to the same bits as one
+that nobody disturbed, do nothing twice, and leave no process, lock or temporary file. Stopped, the
+same command goes on where it was.
 """
 
 import argparse
+import json
 import os
 import random
 import re
@@ -17,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sellf import interrupts
@@ -138,7 +140,7 @@ class Tally:
     kills: int = 0
     too_late: int = 0
     """It had ended before."""
-    codes: dict[int, int] = field(default_factory=dict)
+    codes: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -207,7 +209,11 @@ class Kills:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.seed = folder, seed
+        self.path = folder.parent / f"{folder.name}-{seed}.json"
         self.tallies = {name: Tally() for name in SCENARIOS}
+        if self.path.exists():
+            kept = json.loads(self.path.read_text())
+            self.tallies |= {name: Tally(**one) for name, one in kept.items() if name in SCENARIOS}
         self.whole: dict[str, tuple[dict[str, bytes], float]] = {}
         self._inputs()
 
@@ -260,7 +266,7 @@ class Kills:
         code = os.waitstatus_to_exitcode(status)
         tally.kills += 1
         tally.too_late += code == 0
-        tally.codes[code] = tally.codes.get(code, 0) + 1
+        tally.codes[str(code)] = tally.codes.get(str(code), 0) + 1
         wrong = self._code_wrong(folder, sent, code) or self._next(folder, scenario, expected)
         if wrong is None:
             shutil.rmtree(folder)
@@ -268,6 +274,12 @@ class Kills:
         what = f"{name} {number}, {sent.name} after {moment:.2f} s: {wrong}; kept in {folder}"
         tally.wrong.append(what)
         print(what, file=sys.stderr, flush=True)
+
+    def keep(self) -> None:
+        """Write down how far it is."""
+        beside = self.path.with_suffix(".new")
+        beside.write_text(json.dumps({name: asdict(one) for name, one in self.tallies.items()}))
+        beside.replace(self.path)
 
     def _code_wrong(self, folder: Path, sent: signal.Signals, code: int) -> str | None:
         said = (folder / "said").read_text(errors="replace") if (folder / "said").exists() else ""
@@ -349,8 +361,9 @@ def main() -> None:
     for name in [given.only] if given.only else SCENARIOS:
         share = 100 if given.only else SCENARIOS[name].share
         number = max(given.kills * share // 100, 1)
-        for i in range(number):
+        for i in range(kills.tallies[name].kills, number):
             kills.kill(name, i)
+            kills.keep()
         print(f"{name}: {number} kills, {len(kills.tallies[name].wrong)} wrong", flush=True)
     print(f"seed {given.seed}\n{kills.table()}")
     if any(tally.wrong for tally in kills.tallies.values()):

@@ -138,3 +138,53 @@ def test_programs_that_were_cut_off_are_not_kept(tmp_path):
     compiling.sweep_cache(str(tmp_path))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c-cache", "notes"]
     compiling.sweep_cache(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("value", ["zeroblob(900000000)", "hex(zeroblob(900000)) || n"])
+def test_a_small_database_does_not_take_all_memory(tmp_path, capsys, value, monkeypatch):
+    import sqlite3
+
+    from sellf.logs import databases
+
+    monkeypatch.setattr(databases, "LARGEST", 20_000_000)
+    with sqlite3.connect(tmp_path / "log.sqlite") as made:
+        made.execute(
+            "create view log as with recursive r(n) as (select 1 union all select n + 1 from r "
+            f"limit 1000) select {value} as race, n % 2 as approved from r"
+        )
+    made.close()
+    typed = ["--group", "race", "--decision", "approved", "--notion", "demographic"]
+    assert main(["audit", str(tmp_path / "log.sqlite"), *typed]) == 2
+    assert "log.sqlite" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("format = 1\nseed = " + "9" * 5000, "4300 digits"),
+        ("a = " + "[" * 50_000, "nested too deeply"),
+        (".".join("a" * 100_000) + " = 1", "too many parts"),
+    ],
+    ids=["digits", "nested", "parts"],
+)
+def test_a_configuration_that_nobody_would_write_is_refused(tmp_path, text, sentence, capsys):
+    (tmp_path / "audit.toml").write_text(text)
+    assert main(["audit", str(tmp_path / "audit.toml")]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_hardly_any_chance_to_miss_is_not_an_error(log, capsys):
+    assert main(["audit", str(log), *AUDIT, "--delta", "1e-300", "--seed", "1"]) == 0
+    assert "UNDETERMINED" in capsys.readouterr().out
+
+
+def test_names_that_lead_nowhere(log, tmp_path, capsys):
+    (tmp_path / "page.html").symlink_to("nowhere/page.html")
+    for name, sentence in (("page.html", "whose folder is not there"), ("a\0b", "or no name")):
+        assert main(["audit", str(log), *AUDIT, "--html", str(tmp_path / name)]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_frontier_is_not_computed_for_a_picture_that_cannot_be_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr("sellf.cli.frontier.frontier", lambda *_, **__: pytest.fail("it was"))
+    assert main(["frontier", "lending", "--plot", str(tmp_path / "nowhere" / "x.png")]) == 2

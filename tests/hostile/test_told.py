@@ -27,6 +27,8 @@ TRAIN = ["train", "lending", "ppo", "--steps", "512", "--quiet"]
         (["rollout=99999999999"], "rollout is too large: give 10,000,000 or less"),
         (["population=99999999999"], "population is too large: give 10,000,000 or less"),
         ([f"clip={'9' * 400}"], "give a number"),
+        (["start=1e39"], "start is 1e+39: it must be above 0 and at most 1e+07"),
+        (["cost=1e39"], "cost is 1e+39: it must be above 0 and at most 1e+07"),
     ],
     ids=str,
 )

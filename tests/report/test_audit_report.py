@@ -41,12 +41,12 @@ def figures(table, column):
     return [None if row[column][0] is None else float(row[column][0]) for row in table]
 
 
-def test_the_answer_comes_first_and_then_the_picture_the_numbers_and_the_rest(audited):
+def test_the_answer_comes_first_and_then_the_data_the_picture_the_numbers_and_the_rest(audited):
     text = report.audit(audited)
     main_ = text.index("<main>")
     assert text.index("<h1>") < main_
-    parts = ["The picture", "<figure ", "The numbers", "What was assumed", "How to get this again"]
-    places = [text.index(part, main_) for part in parts]
+    parts = ["The data", "The picture", "The numbers", "What was assumed", "How to get this again"]
+    places = [text.index(f">{part}</h2>", main_) for part in parts]
     assert places == sorted(places)
     low, _, high = audited.difference
     assert f"is between {low:.3f} and {high:.3f}" in text[: text.index("<main>")]

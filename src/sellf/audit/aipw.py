@@ -1,6 +1,7 @@
 """Where the log does not say the chance of acceptance: estimate it, each row from other rows."""
 
 import importlib.util
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -30,11 +31,7 @@ def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
         model: gradient boosting, or logistic regression.
         seed: of the folds.
     """
-    if importlib.util.find_spec("sklearn") is None:
-        raise InputError(
-            "estimating propensities needs scikit-learn: type `pip install 'sellf[audit]'`, or "
-            "name the column that holds them with --propensity."
-        )
+    check_sklearn()
     person = rows.person
     matrix, words = design(rows, model)
     people = len(person.accepted)
@@ -52,29 +49,74 @@ def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
     return person._replace(propensity=np.clip(p, 1e-6, 1.0), prediction=np.clip(f, 0.0, 1.0))
 
 
+def check_sklearn() -> None:
+    """Refuse to estimate without scikit-learn."""
+    if importlib.util.find_spec("sklearn") is None:
+        raise InputError(
+            "estimating propensities needs scikit-learn: type `pip install 'sellf[audit]'`, or "
+            "name the column that holds them with --propensity."
+        )
+
+
 def _fit(
     matrix: Floats, words: list[int], train: Any, target: Floats, test: Any, model: Model
 ) -> Floats:
+    predict = estimator_of(matrix[train], target[train], None, words, model)
+    return predict(matrix[test])
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Predicts the chance that something is 1 from features."""
+
+    estimator: Any
+    """None: always the same chance."""
+    chance: float = 0.0
+
+    def __call__(self, matrix: Floats) -> Floats:
+        """Return the chance for each row."""
+        from threadpoolctl import threadpool_limits
+
+        if self.estimator is None:
+            return np.full(len(matrix), self.chance)
+        with threadpool_limits(1 if len(matrix) < SMALL else None):
+            return np.clip(self.estimator.predict_proba(matrix)[:, 1], 0.0, 1.0)
+
+
+def estimator_of(
+    matrix: Floats, seen: Floats, weight: Floats | None, words: list[int], model: Model
+) -> Predictor:
+    """Return a model of the chance that something is 1, fitted on rows.
+
+    Args:
+        matrix: their features.
+        seen: what is predicted.
+        weight: how often each row counts; None: once.
+        words: which columns of the features number words.
+        model: gradient boosting, or logistic regression.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from threadpoolctl import threadpool_limits
 
-    seen = target[train]
+    count = np.ones(len(seen)) if weight is None else weight
     if len(seen) == 0 or seen.min() == seen.max():
         # One kind only: the rule of succession, so that nothing is certain.
-        return np.full(int(test.sum()), (seen.sum() + 1) / (len(seen) + 2))
+        return Predictor(None, float(((seen * count).sum() + 1) / (count.sum() + 2)))
+    how = {} if weight is None else {"sample_weight": weight}
     estimator: Any
     if model == "boosting":
         settings: dict[str, Any] = {"categorical_features": words or None, "early_stopping": False}
         estimator = HistGradientBoostingClassifier(max_leaf_nodes=15, random_state=0, **settings)
     else:
         estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        how = {f"logisticregression__{name}": value for name, value in how.items()}
     # On few rows threads wait for each other longer than they work, the more so on a busy machine.
     with threadpool_limits(1 if len(seen) < SMALL else None):
-        estimator.fit(matrix[train], seen)
-        return estimator.predict_proba(matrix[test])[:, 1]
+        estimator.fit(matrix, seen, **how)
+    return Predictor(estimator)
 
 
 def design(rows: Rows, model: Model) -> tuple[Floats, list[int]]:

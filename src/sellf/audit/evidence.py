@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.audit.aipw import Model, cross_fit
+from sellf.audit.aipw import Model, check_sklearn, cross_fit
 from sellf.audit.checks import Contradiction, contradiction
 from sellf.audit.group import Group
+from sellf.audit.scaled import EstimatedLog
 from sellf.errors import InputError
 from sellf.logs.columns import Columns
+from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.log import Log
 from sellf.logs.person import BINS, Person
@@ -144,7 +146,7 @@ def gather(
     if overlap is None:
         overlap = OVERLAP_ESTIMATED if estimated else OVERLAP
     if estimated:
-        log = _with_estimates(log, model, seed)
+        log = _with_estimates(log, model, seed, limits)
     if anytime:
         _check_anytime(log, estimated, limits)
     names, sums = log.sums(overlap)
@@ -176,13 +178,13 @@ def _contradiction(
     return contradiction(names, sums, people)
 
 
-def _with_estimates(log: Log, model: Model, seed: int) -> Log:
+def _with_estimates(log: Log, model: Model, seed: int, limits: Limits) -> Log:
     """Return the log with propensities and predictions that are estimated from it."""
+    if isinstance(log, LazyLog):
+        check_sklearn()
+        return EstimatedLog(log, model, seed, limits)
     if log.rows is None:
-        raise InputError(
-            f"the log has {log.count:,} rows, and estimating propensities needs them in "
-            "memory: name the column that holds them with --propensity, or audit a random part."
-        )
+        raise ValueError("a log is in memory or in an engine")
     return replace(log.rows, person=cross_fit(log.rows, model, seed), estimated=True)
 
 

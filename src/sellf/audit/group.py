@@ -130,7 +130,7 @@ class Group:
         """Return the moments that bound the utility from below and from above."""
         key = ("samples", rate)
         if key not in self.made:
-            if self.estimated:
+            if self.estimated and self.person is not None:
                 self.made[key] = self._plain(rate)
             elif self.person is None:
                 self.made[key] = sample(rate, self.total, self.overlap, self.predicted)

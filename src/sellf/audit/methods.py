@@ -210,7 +210,7 @@ def _joint_games(rate: Rate, first: Group, second: Group) -> list[Game]:
 def _normal(rate: Rate, first: Group, second: Group, alpha: float) -> float:
     one, two = first.samples(rate)[0], second.samples(rate)[1]
     error = float(np.hypot(_error(one), _error(two)))
-    return one.value - two.value - _quantile(alpha) * error
+    return one.value - two.value - _quantile(alpha) * error - _shift(one) - _shift(two)
 
 
 def _normal_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> float:
@@ -221,7 +221,13 @@ def _normal_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> floa
 
 def _normal_end(rate: Rate, group: Group, alpha: float, sign: int) -> float:
     side = group.samples(rate)[0 if sign < 0 else 1]
-    return side.value + sign * _quantile(alpha) * _error(side)
+    return side.value + sign * (_quantile(alpha) * _error(side) + _shift(side))
+
+
+def _shift(side: moments.Sample) -> float:
+    """Return how far outcomes that are not known yet can move an estimate from sums."""
+    level = float(side.raw[0, 1])
+    return side.shift / level if level > 0 else 1.0
 
 
 def _quantile(alpha: float) -> float:

@@ -81,7 +81,8 @@ def needed(
         if not pair.weak.any():
             return _pending(evidence, pair)
         return _explore(evidence, pair, omega, alpha)
-    times = _times(pair, pair.variance, omega, alpha, 0.0)
+    # Where hardly any chance to miss is allowed, no number would be enough.
+    times = min(_times(pair, pair.variance, omega, alpha, 0.0), 2.0 * MOST_TIMES)
     value = (pair.low + pair.high) / 2
     people = {name: _round_up(n * times) for name, n in zip(pair.names, pair.people, strict=True)}
     if times > MOST_TIMES or sum(people.values()) > MOST_ROWS:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sellf.audit.interval import Interval
+from sellf.audit.schema import VERSION
 from sellf.audit.verdict import Verdict
 from sellf.fairness.bounds import Certificate
 from sellf.fairness.notions import Notion, Rate, define
@@ -193,9 +194,11 @@ class Audit(Table):
     drift: str | None = None
     """What changed over the periods, if something did."""
     differences: dict[tuple[Any, Any], Interval] | None = None
-    """Second minus first of every two groups, if differences were judged together."""
+    """Second minus first of every two groups, if judged together."""
     waiting: Waiting | None = None
     """Whose outcome is not known yet; None if there is nobody, or if no outcomes are needed."""
+    quality: Any = None
+    """What there is to know of the data (`quality.Quality`), before anything is concluded."""
     parts: dict[str, "Audit"] = field(default_factory=dict)
     """Of a notion that asks several rates to be equal, the audit of each; figures by group are
     those of the rate whose disparity is largest."""
@@ -263,8 +266,8 @@ class Audit(Table):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every figure as plain values; what is not a number is None."""
-        few = len(self.by_group) <= MOST_PAIRED
         return {
+            "schema_version": VERSION,
             "notion": self.notion,
             "omega": self.omega,
             "delta": self.delta,
@@ -284,7 +287,9 @@ class Audit(Table):
             ],
             "pairs": [
                 {"first": _name(a), "second": _name(b), **_plain(interval)}
-                for (a, b), interval in (self.pairs if few else {}).items()
+                for (a, b), interval in (
+                    self.pairs if len(self.by_group) <= MOST_PAIRED else {}
+                ).items()
             ],
             "needed": None if self.needed is None else self.needed.to_dict(),
             "sensitivity": [_plain(doubt) for doubt in self.sensitivity],
@@ -301,6 +306,7 @@ class Audit(Table):
             "overlap": None if self.overlap is None else self.overlap.to_dict(),
             "origin": None if self.origin is None else asdict(self.origin),
             "waiting": None if self.waiting is None else self.waiting.to_dict(),
+            "quality": None if self.quality is None else self.quality.to_dict(),
             "measures": {name: found.to_dict() for name, found in self.measures.items()},
         }
 

@@ -235,6 +235,7 @@ def _judged(
     from sellf.audit.maturity import in_words, waiting
     from sellf.audit.measures import measured
     from sellf.audit.periods import by_period
+    from sellf.audit.quality import doubts, quality
     from sellf.logs.cautions import look_alikes, nearly_all_accepted
 
     if how.by is not None or (how.anytime and columns.time is not None):
@@ -249,7 +250,9 @@ def _judged(
         limits=how.limits,
     )
     total = evidence.sums.by_group()
+    data = quality(source, evidence)
     cautions = [
+        *doubts(data, columns.features),
         *nearly_all_accepted(evidence.names, total.people, total.accepted),
         *look_alikes(columns, evidence.names),
         *source.warnings,
@@ -271,6 +274,7 @@ def _judged(
         result[notion] = replace(
             found,
             origin=origin,
+            quality=data,
             waiting=wait if labelled else None,
             assumptions=(*found.assumptions, *(assumed if labelled else ())),
             # Once each, whoever noticed it first.

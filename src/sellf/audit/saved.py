@@ -8,6 +8,7 @@ from sellf import files
 from sellf.audit.interval import Interval
 from sellf.audit.measured import from_plain
 from sellf.audit.measures import KINDS
+from sellf.audit.quality import Quality
 from sellf.audit.result import (
     Audit,
     Audits,
@@ -122,6 +123,7 @@ def _audit(saved: dict[str, Any]) -> Audit:
         differences=None if two or not saved["pairs"] else _pairs(saved["pairs"]),
         origin=None if saved["origin"] is None else _origin(saved["origin"]),
         waiting=_waiting(saved.get("waiting"), by_say),
+        quality=None if saved.get("quality") is None else from_plain(Quality, saved["quality"]),
         parts=parts,
         measures={
             name: from_plain(KINDS[name], found)

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import fields, replace
 from itertools import combinations
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ def run(
         measures: what is asked beside the disparity.
         output: what is written.
     """
+    if output.json_schema:
+        from sellf.audit.schema import schema
+
+        print(dumps(schema(), indent=2))
+        return
     typed = typed_options(columns, reading, judge, measures)
     if output.init:
         from sellf.cli.audit_init import init
@@ -56,8 +62,8 @@ def run(
         return
     notion = options.pop("notion")
     result = _example(notion, options) if output.example else _audit(source, notion, options)
-    if output.html is not None:
-        files.write(output.html, report.audit(result, words).encode())
+    for kind, path in _reports(output).items():
+        files.write(path, report.audit_as(result, kind, words))
     # A page on standard output is alone there.
     alone = output.html is not None and files.is_stdout(output.html)
     print(_text(result, output.json, words), file=sys.stderr if alone else sys.stdout)
@@ -65,6 +71,12 @@ def run(
     if any(audit.verdict in failing for audit in audits):
         sys.stdout.flush()
         raise SystemExit(FAILED)
+
+
+def _reports(output: OutputFlags) -> dict[str, Path]:
+    """Return the files to write, by their kind."""
+    kinds = {"html": output.html, "xlsx": output.xlsx, "pdf": output.pdf}
+    return {kind: path for kind, path in kinds.items() if path is not None}
 
 
 def _in_its_place(log: Any, options: dict[str, Any]) -> Measured:
@@ -133,24 +145,34 @@ def _failing(verdict: str | None) -> tuple[str, ...]:
 
 def _check_output(log: Any, output: OutputFlags) -> None:
     """Refuse files that cannot be written, and two names for one, before the work."""
-    html, save = output.html, output.save
-    named = {"--html": html, "--save": save}
-    given = {option: path for option, path in named.items() if path is not None}
+    reports = {f"--{kind}": path for kind, path in _reports(output).items()}
+    given = reports if output.save is None else {**reports, "--save": output.save}
     for option, path in given.items():
         files.check_output(path, option=option)
     for (one, first), (other, second) in combinations(given.items(), 2):
         if _same_file(first, second):
             raise InputError(f"{one} and {other} both name {first}: give each a file of its own.")
-    if html is not None and output.json and files.is_stdout(html):
-        raise InputError("--json and --html both go to standard output: give --html a file.")
+    for option, path in reports.items():
+        if output.json and files.is_stdout(path):
+            raise InputError(
+                f"--json and {option} both go to standard output: give {option} a file."
+            )
     if output.example == (log is not None):
         raise InputError(
             "name one log: type `sellf audit loans.parquet --group race --decision approved "
             "--outcome repaid`, or `sellf audit --example`."
         )
-    if html is not None:
-        files.check_output(html, named_files(log) if are_files(log) else (), "--html")
+    for option, path in reports.items():
+        files.check_output(path, named_files(log) if are_files(log) else (), option)
         report.check()
+    if output.xlsx is not None:
+        from sellf.report.workbook import check
+
+        check()
+    if output.pdf is not None:
+        from sellf.report.pdf import browser
+
+        browser()
 
 
 def _text(result: Audit | Audits, json: bool, words: Words | None) -> str:

@@ -155,6 +155,12 @@ class OutputFlags:
     """print every figure as JSON."""
     html: File = None
     """write a report to send into this file: one page that works offline."""
+    xlsx: File = None
+    """write every table into this workbook."""
+    pdf: File = None
+    """write a summary of one page into this file; needs Chromium, Chrome or Edge."""
+    json_schema: Flag = False
+    """print the JSON Schema of what --json prints, and nothing else."""
     words: Annotated[Text, tyro.conf.arg(metavar="ACCEPTED,GOOD")] = None
     """what to call decisions and outcomes: searched,found for a log of stops."""
     fail_on: Annotated[Text, tyro.conf.arg(metavar="VERDICT")] = None

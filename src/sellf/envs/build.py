@@ -14,6 +14,8 @@ from sellf.fairness.checks import number, short
 
 LARGEST = {"horizon": 2**31 - 1, "population": 10_000_000, "window": 10_000_000}
 """What a computer can count, and what fits into its memory."""
+MOST = 1e7
+"""Of costs, gains and the resource at the start: beyond, 32 bits lose what a decision is worth."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Rules:
             if value > LARGEST[name]:
                 raise InputError(f"{name} is too large: give {LARGEST[name]:,} or less.")
         for name in ("cost", "start"):
-            number(name, getattr(self, name), low=0, low_open=True)
+            number(name, getattr(self, name), low=0, high=MOST, low_open=True)
 
     def changed(self, **changes: Any) -> "Rules":
         """Return the rules with some of them changed (those given as None stay)."""
@@ -73,6 +75,9 @@ class Actions:
             )
         if self.reveals[0] and all(self.reveals):
             raise InputError("actions: every one reveals the outcome, so that nothing is hidden.")
+        for name, gains in zip(self.names, self.gain, strict=True):
+            for value in gains:
+                number(f"the gain of {name!r}", value, low=-MOST, high=MOST)
         if not any(map(any, self.gain)):
             raise InputError("actions: none of them is worth anything: give gains.")
 

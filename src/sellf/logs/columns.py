@@ -135,4 +135,7 @@ def _absent(name: str, option: str, present: list[str]) -> str:
     folded = [other for other in present if other.lower() == name.lower()]
     hint = f"did you mean {short((folded or near)[0])}? " if folded or near else ""
     shown = ", ".join(map(short, present[:12])) + (", ..." if len(present) > 12 else "")
+    between = next((sign for sign in ",;\t|" if len(present) == 1 and sign in present[0]), None)
+    if between is not None:
+        hint = f"its values may be separated by something else, type --separator {between!r}. "
     return f"the log has no column {short(name)} ({option}): {hint}It has {shown}."

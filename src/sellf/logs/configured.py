@@ -20,7 +20,6 @@ log reads these two tables and has one of its own beside `[audit]`.
 """
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -66,14 +65,16 @@ def read_config(path: Path, tables: Mapping[str, tuple[str, ...]] | None = None)
             any.
     """
     try:
-        content = tomllib.loads(files.read(path, LARGEST).decode())
+        content = files.parse_toml(files.read(path, LARGEST).decode())
     except FileNotFoundError:
         raise InputError(
             f"there is no file {path}: type `sellf audit --init LOG --out {path.name}` to get one."
         ) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except InputError:
+        raise
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{path} is not TOML that can be read: {error}.") from None
     if content.pop("format", None) != FORMAT:
         raise InputError(f"{path} does not begin with `format = {FORMAT}`: write that first.")

@@ -22,6 +22,12 @@ from sellf.logs.workbook import table_of
 SERVERS = {"postgresql": "postgres", "postgres": "postgres", "mysql": "mysql"}
 """Schemes of addresses, and DuckDB's extension for each."""
 MOST_LISTED = 12
+LONGEST = 1_000_000
+"""Bytes of a value in SQLite: a view can make up any number of them."""
+LARGEST = 2**31
+"""Letters that are brought into memory from SQLite."""
+PIECE = 256
+"""Rows that are brought at a time."""
 _SELECTED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
              getattr(sqlite3, "SQLITE_RECURSIVE", 33))  # fmt: skip
 """What a query may do in SQLite."""
@@ -76,6 +82,7 @@ def open_duckdb(path: Path, table: str | None, query: str | None) -> Any:
         "enable_external_access": False,
         "autoload_known_extensions": False,
         "autoinstall_known_extensions": False,
+        "memory_limit": "2GB",  # a view can ask for any amount
         "lock_configuration": True,
     }
     try:
@@ -133,6 +140,7 @@ def open_sqlite(path: Path, table: str | None, query: str | None, limits: Limits
         connection = sqlite3.connect(address, uri=True)
         try:
             connection.execute("pragma query_only = on")
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             listed = "select name from sqlite_master where type in ('table', 'view')"
             found = [
                 row[0] for row in connection.execute(listed) if not row[0].startswith("sqlite_")
@@ -159,7 +167,16 @@ def _rows(cursor: sqlite3.Cursor, path: Path, limits: Limits) -> Any:
     if cursor.description is None:
         raise InputError(ONE_SELECT.format(query="nothing"))
     names = [column[0] for column in cursor.description]
-    rows = cursor.fetchmany(limits.in_memory + 1)
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    while len(rows) <= limits.in_memory and (more := cursor.fetchmany(PIECE)):
+        rows += more
+        size += sum(len(v) for row in more for v in row if isinstance(v, str | bytes))
+        if size > LARGEST:
+            raise InputError(
+                f"{path.name} holds more than {LARGEST:,} letters: select some columns or rows "
+                "with --query."
+            )
     if len(rows) > limits.in_memory:
         raise InputError(
             f"{path.name} has more than {limits.in_memory:,} rows, more than SQLite files are read "

@@ -28,7 +28,7 @@ from sellf.logs.engine import (
 )
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import USUAL_DATES, missing_names, no_names, read_as
-from sellf.logs.person import BINS, LeftOut, Person
+from sellf.logs.person import BINS, NO_FACTS, Facts, LeftOut, Person
 from sellf.logs.refusals import BAD, refuse
 from sellf.logs.rows import check_rows
 from sellf.logs.sums import STRATA, Sums, terms
@@ -58,6 +58,8 @@ class LazyLog:
     """The last day of decisions that had time to show their outcome; None: all had."""
     left_out: tuple[LeftOut, ...] = ()
     """What of the log was not read."""
+    facts: Facts = NO_FACTS
+    """What was seen of all its columns."""
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums]:
         """Return the groups and their sums."""
@@ -138,7 +140,7 @@ class LazyLog:
     def of_groups(self, names: list[Any]) -> Any:
         """Return the frame of some groups only, however their names are spelled."""
         wanted = set(names)
-        spelled = self._spellings()
+        spelled = self.spellings()
         schema = self.frame.collect_schema()
         tests = []
         for raw, name in spelled.items():
@@ -148,7 +150,7 @@ class LazyLog:
                 tests.append(nw.all_horizontal(*same, ignore_nulls=True))
         return self.frame.filter(nw.any_horizontal(*tests, ignore_nulls=True))
 
-    def _spellings(self) -> dict[tuple[Any, ...], Any]:
+    def spellings(self) -> dict[tuple[Any, ...], Any]:
         """Return every combination of values of the group columns, with the group it reads as."""
         schema = self.frame.collect_schema()
         own = [self._own(name) for name in self.columns.group]
@@ -162,6 +164,22 @@ class LazyLog:
         ]
         raw = different(few.select(*columns), SPELLINGS * MOST_GROUPS + 1)
         return dict(zip(raw, self._names(raw), strict=True))
+
+    def cells(self, every: str | None) -> Any:
+        """Return equal rows taken together: what counts of them, and how many there are (n).
+
+        Args:
+            every: the length of a period (t); None: all rows are of one.
+        """
+        c = self.columns
+        groups = {f"g{i}": nw.col(self._own(name)) for i, name in enumerate(c.group)}
+        features = {f"x{i}": nw.col(self._own(name)) for i, name in enumerate(c.features)}
+        score = {} if c.score is None else {"f": nw.col("f")}
+        plain = {name: nw.col(name) for name in ("accepted", "positive", "pending")}
+        t = self._period(every).cast(nw.String)
+        keys = {**groups, **plain, **score, **features, "t": t}
+        rows = self._prepared().select(**keys)
+        return rows.group_by(*keys).agg(nw.len().alias("n"))
 
     def _names(self, raw: list[tuple[Any, ...]]) -> list[Any]:
         """Return the group that each combination of values reads as; None if one is missing."""
@@ -184,7 +202,7 @@ class LazyLog:
         return f"__{list(self.columns.named()).index(name)}"
 
     def _add_up(self, overlap: float, every: str | None) -> tuple[list[Any], list[Sums], list[Any]]:
-        spelled = self._spellings()
+        spelled = self.spellings()
         if len(spelled) > SPELLINGS * MOST_GROUPS or len(set(spelled.values())) > MOST_GROUPS:
             raise InputError(many_groups(self.columns, MOST_GROUPS + 1))
         keys = [*map(self._own, self.columns.group), "_p", "_f", "_t"]

@@ -13,6 +13,8 @@ class Limits:
     """Of longer ones, so many rows of the smallest groups are."""
     row_by_row: int = 2_000_000
     """A group in memory is looked at row by row; a larger one is judged by its sums."""
+    fitted: int = 200_000
+    """Of longer ones, so many rows are drawn to fit models of propensities and outcomes on."""
     anytime: int = 1_000_000
     """A log may be bet on in the order of time."""
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sellf.logs.columns import Columns
 from sellf.logs.limits import Limits
-from sellf.logs.person import LeftOut, Person
+from sellf.logs.person import Facts, LeftOut, Person
 from sellf.logs.sums import Sums
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ class Log(Protocol):
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """What of the log was not read."""
+        ...
+
+    @property
+    def facts(self) -> Facts:
+        """What was seen of all its columns."""
         ...
 
     @property

@@ -1,5 +1,6 @@
 """What a log says of people, as arrays."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,24 @@ class LeftOut(NamedTuple):
 
     why: str
     rows: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was seen of a log."""
+
+    duplicates: int | None = None
+    """Rows that repeat another one in every column; None: not counted."""
+    first: str | None = None
+    """The day of the first decision, if a column says so."""
+    last: str | None = None
+    identifiers: tuple[str, ...] = ()
+    """Columns in which every row has a value of its own."""
+    after_decision: tuple[str, ...] = ()
+    """Columns that the accepted have and the rejected have not, as what is recorded later."""
+
+
+NO_FACTS = Facts()
 
 
 class Person(NamedTuple):

@@ -53,8 +53,14 @@ def check_sources(columns: Columns, reading: Reading, present: list[str]) -> Non
     """Refuse names that the log does not have, that mean two things, and bands of no group."""
     needed = sources(columns, reading, present)
     check_present(needed, present)
-    named = columns.named()
-    check_roles(columns, {name: option for name, option in needed.items() if name not in named})
+    made_of = {"decision": columns.decision, "outcome": columns.outcome}
+    parts = {
+        part: option
+        for option, name in made_of.items()
+        if name is not None
+        for part in parts_of(name, option, present)
+    }
+    check_roles(columns, parts)
     for name in reading.bands:
         if name not in columns.group:
             raise InputError(
@@ -318,7 +324,8 @@ def _grouped(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Colum
     label = label if label not in schema.names() else f"{label} as named"
     kept = frame.with_columns(found.alias(label))
     kept = kept.filter(~nw.col(label).is_null())
-    left = LeftOut(f"{label} is none of {', '.join(target)}", _count(frame) - _count(kept))
+    own = " and ".join(columns.group)
+    left = LeftOut(f"{own} is none of {', '.join(target)}", _count(frame) - _count(kept))
     return kept, replace(columns, group=(label,)), [left]
 
 

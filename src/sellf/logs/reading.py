@@ -12,6 +12,7 @@ from sellf.logs.columns import Columns, check_names
 from sellf.logs.config import Reading
 from sellf.logs.databases import is_server, open_server
 from sellf.logs.engine import collect, is_nan, words
+from sellf.logs.facts import look
 from sellf.logs.files import are_files, named_files, open_files, with_own_names
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
@@ -72,7 +73,8 @@ def open_log(
     if not eager:
         return _lazy(frame, columns, limits, tuple(left_out))
     rows = check_rows(columns, arrays(frame, columns))
-    rows = replace(rows, left_out=tuple(left_out))
+    seen = look(frame.lazy(), columns, rows.count)
+    rows = replace(rows, left_out=tuple(left_out), facts=seen)
     return _cautioned(rows, columns, present, lambda name: _distinct(name, frame[name]))
 
 
@@ -142,6 +144,8 @@ def _lazy(frame: Any, columns: Columns, limits: Limits, left_out: tuple[LeftOut,
         )
     else:
         source = LazyLog(frame, columns, count, left_out=left_out)
+
+    source = replace(source, facts=look(frame, columns, count))
 
     def distinct(name: str) -> tuple[int, int]:
         there, kind = nw.col("_v"), frame.collect_schema()[name]

@@ -13,7 +13,7 @@ from sellf.logs.columns import Columns
 from sellf.logs.dates import dates, period_of
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.names import Values, grouping
-from sellf.logs.person import LeftOut, Person
+from sellf.logs.person import NO_FACTS, Facts, LeftOut, Person
 from sellf.logs.sums import Sums, add_up
 from sellf.logs.values import (
     MOST_GROUPS,
@@ -57,6 +57,8 @@ class Rows:
     """Whether its propensities were estimated from these rows."""
     left_out: tuple[LeftOut, ...] = ()
     """What of the log was not read."""
+    facts: Facts = NO_FACTS
+    """What was seen of all its columns."""
     others: dict[str, Values] = field(default_factory=dict)
     """Columns that are kept as they are."""
 

@@ -200,6 +200,18 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
+    return added(codes, groups, person, overlap).rounded()
+
+
+def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
+    """Return the sums of rows in memory, to all digits.
+
+    Args:
+        codes: the number of each row's group.
+        groups: how many groups there are.
+        person: the rows.
+        overlap: the smallest propensity at which weighting is trusted.
+    """
     a, ay, p, f, hidden, pending, _, weight = person
     rows = len(a)
     cell = codes * STRATA + stratum(p, f, rows)
@@ -215,7 +227,7 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
     people = np.bincount(cell, weight, groups * STRATA).reshape(groups, STRATA).astype(float)
     nothing = np.zeros((groups, STRATA))
     sums = {name: total(found[name]) if name in found else nothing for name in Sums._fields[1:]}
-    return Sums(people=people, **sums).rounded()
+    return Sums(people=people, **sums)
 
 
 def _rounded(values: Floats) -> Floats:

@@ -28,6 +28,25 @@ def audit(result: "Audit | Audits", words: "Words | None" = None) -> str:
     return report(result, words)
 
 
+def audit_as(result: "Audit | Audits", kind: str, words: "Words | None" = None) -> bytes:
+    """Return the report of an audit as a file: "html", "xlsx", or "pdf" for a summary of a page.
+
+    Args:
+        result: the audit.
+        kind: of the file.
+        words: what to call decisions and outcomes.
+    """
+    check()
+    from sellf.report.audits import page
+    from sellf.report.page import render
+    from sellf.report.pdf import pdf
+    from sellf.report.workbook import workbook
+
+    made = page(result) if words is None else words.page(page(result))
+    return {"html": lambda: render(made).encode(), "xlsx": lambda: workbook(made),
+            "pdf": lambda: pdf(made)}[kind]()  # fmt: skip
+
+
 def runs(
     folders: Sequence[str | Path],
     *,

@@ -1,7 +1,9 @@
 """The report of an audit: what a credit-risk officer needs to know of a decision log."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
@@ -9,6 +11,7 @@ from sellf.audit.words import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
 from sellf.report import audit_charts, audit_measures
+from sellf.report.audit_quality import data
 from sellf.report.charts import shown
 from sellf.report.page import (
     Block,
@@ -67,10 +70,11 @@ def page(result: Audit | Audits) -> Page:
     callouts = [Callout("Look at this first", warnings)] if warnings else []
     if len(audits) == 1 and first.needed is not None:
         callouts.append(Callout("What would settle it", [str(first.needed)]))
+    sections = [*data(first.quality), *sections]
     worst = overall(audits)
     return Page(
         title="Audit of a decision log",
-        kicker="Audit of a decision log, where the outcome is known of accepted people only",
+        kicker=_kicker(first),
         answer=answer(first) if len(audits) == 1 else _together(audits),
         verdict=worst,
         badge=BADGES[worst],
@@ -79,6 +83,15 @@ def page(result: Audit | Audits) -> Page:
         callouts=callouts,
         sections=sections,
     )
+
+
+def _kicker(audit: Audit) -> str:
+    """Return what the page is, of which file, and when it was written."""
+    what = "Audit of a decision log, where the outcome is known of accepted people only"
+    origin = audit.origin
+    names = [] if origin is None else [shown(Path(name).name) for name in origin.files[:3]]
+    of = [", ".join(names)] if names else []
+    return " · ".join([what, *of, f"{datetime.now(UTC):%Y-%m-%d}"])
 
 
 def _rates(audit: Audit) -> list[Audit]:
@@ -218,7 +231,10 @@ def _figures(audit: Audit) -> list[Block]:
 
 
 def _notions(audits: Sequence[Audit]) -> Grid:
-    return Grid(Audits({a.notion: a for a in audits})._table(), "Disparity by notion")
+    table = Audits({a.notion: a for a in audits})._table()
+    # The verdict beside the name: the last column is out of sight on a small screen.
+    first = {name: table.pop(name) for name in ("notion", "verdict")}
+    return Grid({**first, **table}, "Disparity by notion")
 
 
 def _details(audit: Audit, *, alone: bool = True) -> list[Section]:

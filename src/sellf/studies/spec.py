@@ -46,8 +46,6 @@ FIGURES = (
     "worlds",
 )
 """What `sellf study figures` can draw."""
-DEEPEST = 1_000
-"""Parts of a name in a study file."""
 LARGEST = 10_000_000
 """Bytes of a study file."""
 _NAME = re.compile(r"[\w+-][\w .+-]{0,99}")
@@ -116,12 +114,6 @@ def builtin() -> dict[str, str]:
     return {path.stem: tomllib.loads(path.read_text("utf-8"))["summary"] for path in files}
 
 
-def _check_depth(text: str) -> None:
-    """Refuse names of very many parts, which take memory with the square of their number."""
-    if any(line.split("=", 1)[0].count(".") > DEEPEST for line in text.splitlines()):
-        raise ValueError("a name has too many parts")
-
-
 def shrunk(study: Study) -> Study:
     """Return a study that takes a few minutes: a first look, whose figures mean little."""
     entries = tuple(
@@ -146,12 +138,9 @@ def _ends(grid: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
 def parse(text: str, source: str) -> Study:
     """Return the study that a TOML text describes; mistakes are told with their line."""
     try:
-        _check_depth(text)
-        content = tomllib.loads(text)
+        content = files.parse_toml(text)
     except (ValueError, OverflowError) as error:
         raise InputError(f"{source} is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise InputError(f"{source} is not a study: it is nested too deeply.") from None
     lines = Lines(text, source)
     for key in content:
         with lines.at(key):

@@ -1,0 +1,126 @@
+"""Cells of a log that stays in its engine: equal rows taken together, streamed as Arrow batches.
+
+Rows that are equal in all that counts are interchangeable, so a cell says how many there are. Which
+fold a row is in, and whether it is in the sample, follows from a hash of its cell: the same in
+every engine, whatever the order of rows.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sellf.errors import InputError
+from sellf.logs.engine import collect, plain
+from sellf.logs.person import Floats
+
+BATCH = 500_000
+"""Cells that are looked at together."""
+FOLDS = 5
+Hashes = NDArray[np.uint64]
+Work = Callable[[Iterable[Any]], Iterator[Any]]
+"""Turns batches of cells into batches of something smaller."""
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+def over(frame: Any, work: Work, schema: Any) -> Any:
+    """Return what comes of a frame's batches, as an Arrow table; done where the frame lives.
+
+    Args:
+        frame: of narwhals, lazy.
+        work: what to do with the batches.
+        schema: of Arrow, of what comes of them.
+    """
+    import pyarrow
+
+    native = frame.to_native()
+    try:
+        if frame.implementation.is_spark_like():
+            from pyspark.sql.pandas.types import from_arrow_schema
+
+            return native.mapInArrow(work, from_arrow_schema(schema)).toArrow().cast(schema)
+        if frame.implementation.is_duckdb():
+            # The one or the other, by the version of DuckDB.
+            read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
+            batches: Iterable[Any] = read(BATCH)
+        else:
+            batches = collect(frame).to_arrow().to_batches(BATCH)
+        return pyarrow.Table.from_batches(list(work(batches)), schema)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"the log cannot be read: {plain(error)}") from error
+
+
+def mixed(values: Hashes) -> Hashes:
+    """Return numbers that look random, each from its own (SplitMix64)."""
+    with np.errstate(over="ignore"):
+        z = values + _GOLDEN
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def hashes(batch: Any, names: Iterable[str], seed: int) -> Hashes:
+    """Return a number for each cell, from what it holds and nothing else."""
+    total = np.full(batch.num_rows, mixed(np.array([seed], dtype=np.uint64))[0], dtype=np.uint64)
+    for name in names:
+        numbers = as_numbers(batch.column(name))
+        if numbers is None:
+            own = _of_words(batch.column(name))
+        else:
+            own = (np.where(np.isnan(numbers), np.nan, numbers) + 0.0).view(np.uint64)
+        total = mixed(total ^ mixed(own))
+    return total
+
+
+def as_numbers(column: Any) -> Floats | None:
+    """Return a column of numbers, truth values or dates as floats, NaN where there is none."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_temporal(kind):
+        column = compute.cast(compute.cast(column, pyarrow.timestamp("us")), pyarrow.int64())
+    elif not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+              or types.is_decimal(kind) or types.is_null(kind)):  # fmt: skip
+        return None
+    values = compute.cast(column, pyarrow.float64(), safe=False)
+    found = np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.where(np.isfinite(found), found, np.nan)
+
+
+def words_of(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the different values of a column of words, and each row's place among them."""
+    encoded = column.dictionary_encode()
+    encoded = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
+    values = encoded.dictionary.to_pylist()
+    places = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    return [*values, None], places.astype(np.intp)
+
+
+def _of_words(column: Any) -> Hashes:
+    values, places = words_of(column)
+    digests = (hashlib.blake2b(str(value).encode(), digest_size=8).digest() for value in values)
+    return np.array([int.from_bytes(d, "little") for d in digests], dtype=np.uint64)[places]
+
+
+def by_fold(count: NDArray[np.int64], own: Hashes) -> NDArray[np.int64]:
+    """Return how many rows of each cell are in each fold: as equally many as can be.
+
+    Args:
+        count: rows in each cell.
+        own: each cell's hash.
+    """
+    start = (own % np.uint64(FOLDS)).astype(np.int64)
+    after = (np.arange(FOLDS) - start[:, None]) % FOLDS
+    return count[:, None] // FOLDS + (after < (count % FOLDS)[:, None])
+
+
+def sampled(rows: NDArray[np.int64], own: Hashes, share: float) -> NDArray[np.int64]:
+    """Return how many rows of each cell and fold are sampled: their share, rounded by chance."""
+    steps = np.arange(1, FOLDS + 1, dtype=np.uint64) * _GOLDEN
+    chance = mixed(own[:, None] ^ steps).astype(np.float64) / 2.0**64
+    return np.minimum(np.floor(rows * share + chance).astype(np.int64), rows)

@@ -1,0 +1,122 @@
+"""Sixty mistakes that people make with logs as they are: each ends in what to type."""
+
+import gzip
+
+import pytest
+
+from sellf.cli import main
+
+from .test_reading import as_csv, as_duckdb, as_sqlite, as_workbook, text
+
+pytest.importorskip("duckdb")
+
+GOOD = ["--group", "race", "--decision", "frisked", "--accepted-value", "Y", "--seed", "1"]
+FOUND = [*GOOD, "--outcome", "gun", "--positive-value", "Y", "--notion", "predictive-parity"]
+SHARES = [*GOOD, "--notion", "demographic"]
+WITHOUT = ["--group", "race", "--notion", "demographic", "--seed", "1"]
+CSV = "log.csv"
+
+MISTAKES = [
+    (CSV, ["--decision", "frisked"], "type --group"),
+    (CSV, ["--group", "race"], "type --decision"),
+    (CSV, ["--group", "Race", *WITHOUT[2:], "--decision", "frisked"], "did you mean 'race'"),
+    (CSV, [*WITHOUT, "--decision", "frisk"], "did you mean 'frisked'"),
+    (CSV, [*WITHOUT, "--decision", "frisked"], "--accepted-value"),
+    (CSV, [*WITHOUT, "--decision", "frisked", "--accepted-value", "yes"], "it is 'N', 'Y'"),
+    (CSV, [*WITHOUT, "--decision", "age", "--accepted-value", "20"], "--rejected-value"),
+    (CSV, [*SHARES, "--rejected-value", "Y"], "name it once"),
+    (CSV, [*SHARES, "--rejected-value", "no"], "type --rejected-value with one of these"),
+    (CSV, [*WITHOUT, "--decision", "age"], "leave out rows that are neither with --where"),
+    (CSV, FOUND, "--hide-rejected-outcomes"),
+    (CSV, [*FOUND, "--hide-rejected-outcomes", "--trust-rejected-outcomes"], "contradict"),
+    (CSV, [*GOOD, "--outcome", "gun", "--hide-rejected-outcomes"], "--positive-value"),
+    (CSV, [*GOOD, "--outcome", "gun | rifle", "--notion", "accuracy"], "no column 'rifle'"),
+    (CSV, [*GOOD, "--outcome", "gun | gun", "--notion", "accuracy"], "name each column once"),
+    (CSV, [*GOOD, "--outcome", "gun |", "--notion", "accuracy"], "name each column once"),
+    (CSV, [*FOUND, "--outcome", "gun | knife", "--feature", "knife"], "leave it out"),
+    (CSV, [*SHARES, "--where", "year == "], "a number, or a word in single quotes"),
+    (CSV, [*SHARES, "--where", "year = twenty"], "put words in single quotes"),
+    (CSV, [*SHARES, "--where", "jahr = 2014"], "no column 'jahr' (where)"),
+    (CSV, [*SHARES, "--where", "year = 1999"], "leaves no row"),
+    (CSV, [*SHARES, "--where", "race > 3"], "holds words"),
+    (CSV, [*SHARES, "--where", "year = 'abc'"], "compare it with what it holds"),
+    (CSV, [*SHARES, "--where", "year = 2014; drop table log"], "cannot be read from"),
+    (CSV, [*SHARES, "--where", "read_csv('x') = 1"], "was expected"),
+    (CSV, [*SHARES, "--where", "(year = 2014"], "')' was expected"),
+    (CSV, [*SHARES, "--where", "year in 2014"], "'(' was expected"),
+    (CSV, [*SHARES, "--where", ""], "give a condition"),
+    (CSV, [*SHARES, "--where", "not " * 60 + "year = 2014"], "write it with less"),
+    (CSV, [*SHARES, "--groups", "Black,White"], "it is 'B'"),
+    (CSV, [*SHARES, "--groups", "Black=B,Black=W"], "name groups once each"),
+    (CSV, [*SHARES, "--groups", "x=B,y=B"], "puts 'B' into two groups"),
+    (CSV, [*SHARES, "--groups", "B,,W"], "with commas between them"),
+    (CSV, [*SHARES, "--groups", "B"], "Name another column with --group"),
+    (CSV, [*SHARES, "--other", "rest"], "--groups Black,White --other"),
+    (CSV, [*SHARES, "--groups", "B", "--other", "B"], "give another name"),
+    (CSV, [*SHARES, "--score", "score"], "--score-range"),
+    (CSV, [*SHARES, "--score", "score", "--score-range", "850:300"], "300:850"),
+    (CSV, [*SHARES, "--score", "score", "--score-range", "300"], "300:850"),
+    (CSV, [*SHARES, "--score", "score", "--score-range", "400:850"], "type its real ends"),
+    (CSV, [*SHARES, "--score-range", "300:850"], "--score"),
+    (CSV, [*SHARES, "--score", "race"], "every row needs a number"),
+    (CSV, [*SHARES, "--bands", "age=62,25"], "in rising order"),
+    (CSV, [*SHARES, "--bands", "age"], "--bands AGE=25,62"),
+    (CSV, [*SHARES, "--bands", "age=25"], "name it with --group"),
+    (CSV, [*SHARES, "--bands", "race=25"], "it needs numbers"),
+    (CSV, [*SHARES, "--date-format", "DD/MM/YYYY"], "--time or --decided-on"),
+    (CSV, [*SHARES, "--time", "day", "--by", "month", "--date-format", "%d"], "DD/MM/YYYY"),
+    (
+        CSV,
+        [*SHARES, "--time", "day", "--by", "month", "--date-format", "DD/MM/YYYY"],
+        "is not written",
+    ),
+    (CSV, [*SHARES, "--time", "gun", "--by", "month"], "give dates"),
+    (CSV, [*SHARES, "--encoding", "klingon"], "cp1252"),
+    ("latin.csv", SHARES, "--encoding cp1252"),
+    ("latin.csv", [*SHARES, "--encoding", "utf-16"], "type another --encoding"),
+    (CSV, [*SHARES, "--separator", ";;"], "give one letter"),
+    (CSV, [*SHARES, "--separator", ";"], "type --separator ','"),
+    (CSV, [*SHARES, "--sheet", "stops"], "leave --sheet out"),
+    (CSV, [*SHARES, "--query", "select 1"], "leave --query out"),
+    ("log.xlsx", SHARES, "type --sheet"),
+    ("log.xlsx", [*SHARES, "--sheet", "Stops"], "type --sheet with one of these"),
+    ("broken.xlsx", SHARES, "save it anew as .xlsx"),
+    ("log.sqlite", [*SHARES, "--table", "loans"], "type --table"),
+    ("log.sqlite", [*SHARES, "--query", "delete from stops"], "give one SELECT"),
+    ("log.duckdb", [*SHARES, "--query", "copy stops to 'x.csv'"], "give one SELECT"),
+    ("log.duckdb", [*SHARES, "--table", "a", "--query", "b"], "give one of them"),
+    ("log.ods", SHARES, ".xlsx"),
+    ("truncated.csv.gz", SHARES, "cannot be read"),
+    (CSV, [*SHARES, "--words", "searched"], "searched,found"),
+    (CSV, [*SHARES, "--fail-on", "fair"], "--fail-on unfair"),
+    (CSV, [*SHARES, "--yes"], "--init"),
+    ("audit.toml", [], "--init"),
+    ("postgresql://example.org/x", SHARES, "install_extension"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("wrong")
+    for write in (as_csv, as_duckdb, as_sqlite, as_workbook):
+        write(made)
+    (made / "latin.csv").write_bytes(text().encode("latin-1"))
+    (made / "broken.xlsx").write_bytes(b"PK\x03\x04 no workbook")
+    (made / "log.ods").write_bytes(b"x")
+    (made / "truncated.csv.gz").write_bytes(gzip.compress(text().encode())[:-200])
+    return made
+
+
+def test_there_are_sixty():
+    assert len(MISTAKES) >= 60
+
+
+@pytest.mark.parametrize(("name", "options", "said"), MISTAKES, ids=lambda x: str(x)[-40:])
+def test_a_mistake_ends_in_what_to_type(name, options, said, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["audit", name, *options]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("sellf: ")
+    assert said in told
+    assert "Traceback" not in told
+    assert len(told) < 900
