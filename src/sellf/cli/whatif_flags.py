@@ -19,7 +19,7 @@ class QuestionFlags:
     """What is asked of the log."""
 
     config: File = None
-    """a file that says what the log's columns mean, as `sellf audit --init` writes it."""
+    """a file that says what the log's columns mean, which `sellf audit` can write and reads too."""
     omega: float = 0.05
     """the disparity that is tolerated."""
     delta: float = 0.05
