@@ -30,6 +30,7 @@ from sellf.offline.whatif import whatif
 LEVELS = 4_000
 X = (np.arange(LEVELS) + 0.5) / LEVELS
 COST = 0.6
+COLUMNS = {"group": "group", "decision": "accepted", "outcome": "outcome"}
 LOGGING = {
     "wide": 0.1 + 0.8 * X,
     "rule 2%": np.where(X > 0.5, 1.0, 0.02),
@@ -145,7 +146,7 @@ def measure(cell: Cell, logs: int, start: int = 0) -> dict[str, list[int]]:
     for number in range(start, start + logs):
         rng = np.random.default_rng([20, number, zlib.crc32(cell.name.encode())])
         log = draw(cell, rng)
-        columns = {"group": "group", "decision": "accepted", "outcome": "outcome"}
+        columns: dict[str, Any] = dict(COLUMNS)
         columns |= {"propensity": "p"} | ({"score": "score"} if "score" in log else {})
         found = whatif(log, policy="new", cost=COST, seed=number, **columns)
         for change in found.changes:
@@ -163,11 +164,11 @@ def measure(cell: Cell, logs: int, start: int = 0) -> dict[str, list[int]]:
 
 def measure_curve(cell: Cell, logs: int) -> list[int]:
     """Return how often any rule's disparity or reward missed, of how many curves."""
-    missed, places = 0, np.linspace(0.1, 0.9, 9)
+    missed, places = 0, [float(x) for x in np.linspace(0.1, 0.9, 9)]
     for number in range(logs):
         rng = np.random.default_rng([21, number, zlib.crc32(cell.name.encode())])
         log = draw(cell, rng)
-        columns = {"group": "group", "decision": "accepted", "outcome": "outcome"}
+        columns: dict[str, Any] = dict(COLUMNS)
         found = cutoffs(log, by="x", cost=COST, at=places, propensity="p", seed=number, **columns)
         out = [False, False]
         for rule in found.rules:

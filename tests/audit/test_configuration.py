@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from sellf.audit.words import Words
+from sellf.audit.terms import Words
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.logs.configured import read_config

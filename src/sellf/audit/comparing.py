@@ -118,7 +118,7 @@ def panel(
         comparisons=tuple(comparisons),
         scores=score_gaps(evidence, highest, delta),
         calibration=calibration(evidence, delta),
-        selection=selection(evidence, delta, unknown) if rate.name == "demographic" else (),
+        selection=selection(evidence, delta, unknown) if not rate.needs_label else (),
     )
 
 

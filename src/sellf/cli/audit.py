@@ -10,7 +10,7 @@ from typing import Any
 from sellf import files, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.audit.measured import Measured
-from sellf.audit.words import Words
+from sellf.audit.terms import Words
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion

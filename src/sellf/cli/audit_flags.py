@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from sellf.cli.kinds import Column, Columns, File, Flag, Text, Values
+from sellf.cli.arguments import Column, Columns, File, Flag, Text, Values
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
+from sellf.cli.arguments import Count, File, Flag, Folder, Text
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
-from sellf.cli.kinds import Count, File, Flag, Folder, Text
 from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.

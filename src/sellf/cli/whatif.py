@@ -5,9 +5,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from sellf.cli.arguments import File
 from sellf.cli.audit import typed_options
 from sellf.cli.audit_flags import ColumnFlags, ReadingFlags
-from sellf.cli.kinds import File
 from sellf.cli.showing import bar, check_plot, draw
 from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 from sellf.errors import InputError

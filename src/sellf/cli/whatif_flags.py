@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from sellf.cli.kinds import Column, File, Flag, Folder, Text
+from sellf.cli.arguments import Column, File, Flag, Folder, Text
 
 Share = Annotated[float | None, tyro.conf.arg(metavar="SHARE", help_behavior_hint="")]
 Names = Annotated[

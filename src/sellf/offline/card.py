@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Any
 from sellf.logs.names import say
 
 if TYPE_CHECKING:
-    from sellf.offline.history import History
     from sellf.offline.improve import Improvement
     from sellf.offline.policy import LearnedPolicy
 
 
-def card_of(found: "Improvement", policy: "LearnedPolicy", history: "History") -> str:
+def card_of(found: "Improvement", policy: "LearnedPolicy") -> str:
     """Return the card as Markdown."""
     lines = [
         f"# A {policy.kind} policy",

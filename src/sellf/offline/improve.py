@@ -22,6 +22,7 @@ from sellf.fairness.notions import Notion, Rate, define
 from sellf.fairness.tables import Table
 from sellf.logs.columns import names_of
 from sellf.logs.limits import Limits
+from sellf.logs.names import Values
 from sellf.logs.person import Floats
 from sellf.offline import bounds
 from sellf.offline.bounds import Part
@@ -178,33 +179,29 @@ def improve(
     names = names_of(features, "features")
     if not names:
         raise InputError("features is empty: name the columns that the policy decides from.")
-    given = reading_options({"features": (), **options})
-    history = read(log, given, names, limits)
+    history = read(log, reading_options({"features": (), **options}), names, limits)
     if history.everyone.people < FEWEST:
         raise InputError(
             f"the log has {history.everyone.people:,} people: to learn a policy and to certify it "
             f"on others takes {FEWEST} at least."
         )
     learn, certify = _split(history)
-    told = progress or (lambda done, of: None)
-    group = np.array([str(name) for name in history.rows.names])[history.rows.codes]
-    columns = dict(history.extra if not use_group else {**history.extra, "group": group})
-    wanted = (*names, "group") if use_group else names
-    lesson = Lesson(
-        history.person.take(learn),
-        history.rows.codes[learn],
-        len(history.rows.names),
-        {name: columns[name][learn] for name in wanted},
-        history.overlap,
-        history.seed,
+    columns = _columns(history, names, use_group)
+    wish = Wish(
+        rate,
+        cost,
+        omega,
+        delta,
+        kind,
+        use_group,
+        explore,
+        len(certify),
+        progress or (lambda done, of: None),
     )
-    wish = Wish(rate, cost, omega, delta, kind, use_group, explore, len(certify), told)
-    path, model, encoding = candidates(lesson, wish)
-    columns = {name: columns[name][certify] for name in wanted}
-    rest = _others(history, certify, as_chance(model, encoding, columns))
-    tested = _test(path, rest, columns, rate, cost, omega, delta, share)
-    chosen = max((k for k, one in enumerate(tested) if one.fair and one.earns), default=None)
-    people = (history.everyone.people - rest.everyone.people, rest.everyone.people)
+    path, model, encoding = candidates(_lesson(history, columns, learn), wish)
+    others = {name: values[certify] for name, values in columns.items()}
+    rest = _others(history, certify, as_chance(model, encoding, others))
+    tested = _test(path, rest, others, rate, cost, omega, delta, share)
     found = Improvement(
         policy=None,
         notion=notion,
@@ -213,20 +210,52 @@ def improve(
         cost=cost,
         reward_at_least=share,
         tested=tuple(tested),
-        chosen=chosen,
-        people=people,
+        chosen=max((k for k, one in enumerate(tested) if one.fair and one.earns), default=None),
+        people=(history.everyone.people - rest.everyone.people, rest.everyone.people),
         whatif=None,
         sentence="",
         finite_sample=not history.estimated,
         warnings=(*history.warnings, *((history.void,) if history.void else ())),
     )
-    if chosen is None:
+    return _with_policy(found, rest, others)
+
+
+def _columns(history: History, names: Sequence[str], use_group: bool) -> dict[str, Values]:
+    """Return the columns that a policy decides from, the group among them if it may see it."""
+    found = {name: history.extra[name] for name in names}
+    if use_group:
+        found["group"] = np.array([str(n) for n in history.rows.names])[history.rows.codes]
+    return found
+
+
+def _lesson(history: History, columns: dict[str, Values], rows: NDArray[np.intp]) -> Lesson:
+    return Lesson(
+        history.person.take(rows),
+        history.rows.codes[rows],
+        len(history.rows.names),
+        {name: values[rows] for name, values in columns.items()},
+        history.overlap,
+        history.seed,
+    )
+
+
+def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) -> Improvement:
+    """Return the result with the chosen policy, what it changes and its card, or why there is none.
+
+    Args:
+        found: without all that.
+        rest: the people that were not learned from.
+        columns: what the policy decides about them from.
+    """
+    if found.chosen is None:
         return replace(found, sentence=_refusal(found))
-    policy = path[chosen].policy
-    question = Question(rest, {NOW: rest.current, PROPOSED: policy.probability(columns)}, delta)
-    beside = compared(question, "the new policy", [define(notion)], cost, omega)
+    policy = found.tested[found.chosen].candidate.policy
+    chances = {NOW: rest.current, PROPOSED: policy.probability(columns)}
+    question = Question(rest, chances, found.delta)
+    notions = [define(found.notion)]
+    beside = compared(question, "the new policy", notions, found.cost, found.omega)
     found = replace(found, whatif=beside, sentence=_promise(found))
-    card = card_of(found, policy, history)
+    card = card_of(found, policy)
     return replace(found, policy=describe(policy, {"promise": found.sentence}, card))
 
 

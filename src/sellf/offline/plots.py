@@ -7,11 +7,13 @@ import numpy as np
 from sellf.logs.names import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sellf.audit.interval import Interval
-    from sellf.offline.cutoffs import Cutoffs
+    from sellf.offline.cutoffs import Cutoff, Cutoffs
     from sellf.offline.result import WhatIf
 
-NOW, NEW, APART = "#000000", "#0072B2", "#009E73"
+NOW, NEW, APART, BEST = "#000000", "#0072B2", "#009E73", "#D55E00"
 
 
 def figure(width: float, height: float, panels: int = 1) -> tuple[Any, Any]:
@@ -60,41 +62,14 @@ def _whisker(axis: Any, interval: "Interval", y: float, colour: str, label: str 
 def draw_cutoffs(result: "Cutoffs") -> Any:
     """Return a figure of reward against disparity: where we are, and where we could be."""
     made, (axis,) = figure(6.4, 4.2)
-    for rules, colour, name in (
-        (result.rules, NEW, "one cut-off"),
-        (result.by_group, APART, "a cut-off for each group"),
-    ):
-        if not rules:
-            continue
-        x = [rule.disparity.value for rule in rules]
-        y = [rule.reward.value for rule in rules]
-        for rule in rules:
-            axis.plot(
-                [rule.disparity.low, rule.disparity.high],
-                [rule.reward.value] * 2,
-                color=colour,
-                lw=1,
-                alpha=0.35,
-            )
-            axis.plot(
-                [rule.disparity.value] * 2,
-                [rule.reward.low, rule.reward.high],
-                color=colour,
-                lw=1,
-                alpha=0.35,
-            )
-        axis.plot(
-            x, y, "o-" if name == "one cut-off" else "s", color=colour, ms=4, lw=1, label=name
-        )
-    now = result.now
+    _rules(axis, result.rules, NEW, "o-", "one cut-off")
+    _rules(axis, result.by_group, APART, "s", "a cut-off for each group")
+    gap, earned = result.now.disparity, result.now.reward
     axis.errorbar(
-        [now.disparity.value],
-        [now.reward.value],
-        xerr=[
-            [now.disparity.value - now.disparity.low],
-            [now.disparity.high - now.disparity.value],
-        ],
-        yerr=[[now.reward.value - now.reward.low], [now.reward.high - now.reward.value]],
+        [gap.value],
+        [earned.value],
+        xerr=[[gap.value - gap.low], [gap.high - gap.value]],
+        yerr=[[earned.value - earned.low], [earned.high - earned.value]],
         fmt="D",
         color=NOW,
         ms=6,
@@ -103,15 +78,9 @@ def draw_cutoffs(result: "Cutoffs") -> Any:
     )
     best = result.best()
     if best is not None:
-        axis.plot(
-            [best.disparity.value],
-            [best.reward.value],
-            "*",
-            color="#D55E00",
-            ms=14,
-            label=f"within {result.omega:g}, earns most",
-        )
-    axis.axvline(result.omega, color="#D55E00", ls="--", lw=1, label="omega")
+        label = f"within {result.omega:g}, earns most"
+        axis.plot([best.disparity.value], [best.reward.value], "*", color=BEST, ms=14, label=label)
+    axis.axvline(result.omega, color=BEST, ls="--", lw=1, label="omega")
     axis.set(
         xlabel=f"{result.notion} disparity",
         ylabel="reward a person",
@@ -120,3 +89,17 @@ def draw_cutoffs(result: "Cutoffs") -> Any:
     axis.set_xlim(left=0)
     axis.legend(frameon=False, fontsize=8)
     return made
+
+
+def _rules(axis: Any, rules: "Sequence[Cutoff]", colour: str, style: str, name: str) -> None:
+    """Draw rules as points, with their intervals in both directions."""
+    if not rules:
+        return
+    faint = {"color": colour, "lw": 1, "alpha": 0.35}
+    for rule in rules:
+        gap, earned = rule.disparity, rule.reward
+        axis.plot([gap.low, gap.high], [earned.value] * 2, **faint)
+        axis.plot([gap.value] * 2, [earned.low, earned.high], **faint)
+    x = [rule.disparity.value for rule in rules]
+    y = [rule.reward.value for rule in rules]
+    axis.plot(x, y, style, color=colour, ms=4, lw=1, label=name)

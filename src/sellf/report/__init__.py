@@ -11,7 +11,7 @@ from sellf.files import RUN
 
 if TYPE_CHECKING:
     from sellf.audit.result import Audit, Audits
-    from sellf.audit.words import Words
+    from sellf.audit.terms import Words
     from sellf.studies.records import Results
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sellf.audit.result import Audit, Audits, Origin
-from sellf.audit.words import Words
+from sellf.audit.terms import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
 from sellf.report import audit_charts, audit_measures
