@@ -20,6 +20,7 @@ from sellf.algorithms.trainer import permutations
 from sellf.cli import main
 from sellf.envs import world as worlds
 from sellf.envs.policy import drawn
+from sellf.envs.table import TableWorld
 from sellf.training import loop, run_folder
 
 SHORT = {"steps": 1024, "rollout": 256, "epochs": 2, "progress": False}
@@ -140,10 +141,10 @@ def test_flipping_hidden_labels_does_change_what_the_oracle_learns(monkeypatch):
     assert not same(*_with_and_without_flipped_labels(*names, monkeypatch))
 
 
-class Flippable(worlds.World):
+class Flippable(TableWorld):
     """A world with a switch that flips hidden labels: one program does both trainings."""
 
-    flip: jax.Array
+    flip: jax.Array | None = None
 
 
 def _with_and_without_flipped_labels(name, algorithm, notion, monkeypatch):
