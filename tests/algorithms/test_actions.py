@@ -220,7 +220,9 @@ def test_in_a_large_world_earlier_policies_are_those_that_decided(monkeypatch):
     from sellf.algorithms.catalogue import resolve
 
     monkeypatch.setattr("sellf.envs.space.SMALL", 1)
-    hooks, config = resolve("focops", {"cost": "imputed", "rollout": 256, "epochs": 1})
+    hooks, config = resolve(
+        "focops", {"cost": "imputed", "rollout": 256, "epochs": 1}, "opportunity"
+    )
     world = sellf.make_world("lending", population=300, window=200)
     problem = trainer.simulated(world, "opportunity", 2)
     # Compiled: taken step by step it would be half a minute.

@@ -368,9 +368,9 @@ def test_where_nobody_is_ever_accepted_nothing_is_known_of_the_rejected(notion):
 
 
 def test_a_semi_stochastic_policy_rejects_for_certain_below_a_quarter():
-    hooks, _ = resolve("sellf-direct", {"semi_stochastic": True})
+    hooks, _ = resolve("sellf-direct", {"semi_stochastic": True}, "opportunity")
     assert hooks.reject_below == 0.25
-    assert resolve("sellf-direct", {})[0].reject_below == 0
+    assert resolve("sellf-direct", {}, "opportunity")[0].reject_below == 0
 
 
 ROW = {"gap": 0.02, "target": 0.025, "bias": 0.02, "promise": 0.04, "multiplier": 0.3}

@@ -45,7 +45,7 @@ def test_a_group_that_nobody_came_from_and_one_that_is_all_accepted_stay_finite(
 
 def test_the_error_is_the_weighted_mean_of_prediction_minus_label_over_accepted_people():
     world = sellf.make_world("lending", population=300, window=200)
-    hooks, config = resolve("sellf", {"predictor_rate": 0.05})
+    hooks, config = resolve("sellf", {"predictor_rate": 0.05}, "opportunity")
     task = Task(world.space, "opportunity", 3, hooks.stacks(world.space)[0].actor, 300, 1000)
     keys = jax.random.split(jax.random.key(0), 2)
     predictor = predictors.start(hooks.predictor, task, config, keys[0])

@@ -257,9 +257,8 @@ def test_weights_make_the_predictor_right_about_the_rejected():
     asked = Asked(deciding.policy, None, "accepted", 2048)
     error = {}
     for weighted in (True, False):
-        _, config = resolve(
-            "sellf", {"weighted": weighted, "density": "balance", "predictor_decay": 0.97}
-        )
+        settings = {"weighted": weighted, "density": "balance", "predictor_decay": 0.97}
+        _, config = resolve("sellf", settings, "opportunity")
         task = task_of(world, "opportunity", 100)
         state = source.start(jax.random.key(0))
         predictor = predictors.start(predictors.LINEAR, task, config, jax.random.key(1))
@@ -501,7 +500,7 @@ def test_a_setting_that_world_and_algorithm_both_have_goes_where_its_value_fits(
     assert main([*train, "--set", "cost=imputed", "cost=0.7", "limit=5"]) == 0
     assert (told["cost"], told["limit"]) == ("imputed", 5)
     assert told["world_settings"] == {"cost": 0.7}
-    hooks, _ = resolve("focops", {"cost": told["cost"], "limit": told["limit"]})
+    hooks, _ = resolve("focops", {"cost": told["cost"], "limit": told["limit"]}, "opportunity")
     assert hooks.predictor is not None
 
 

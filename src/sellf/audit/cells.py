@@ -7,6 +7,7 @@ every engine, whatever the order of rows.
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,9 @@ def over(frame: Any, work: Work, schema: Any) -> Any:
     native = frame.to_native()
     try:
         if frame.implementation.is_spark_like():
-            from pyspark.sql.pandas.types import from_arrow_schema
-
-            return native.mapInArrow(work, from_arrow_schema(schema)).toArrow().cast(schema)
+            # Whoever brings a frame of Spark has it installed.
+            types = import_module("pyspark.sql.pandas.types")
+            return native.mapInArrow(work, types.from_arrow_schema(schema)).toArrow().cast(schema)
         if frame.implementation.is_duckdb():
             # The one or the other, by the version of DuckDB.
             read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader

@@ -2,6 +2,7 @@
 
 import importlib.util
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 from sellf.text import plain
@@ -67,6 +68,15 @@ class Table(ABC):
             f"<p><strong>{escape(self._title())}</strong></p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
         )
+
+
+def as_pandas(columns: Mapping[str, Any]) -> Any | None:
+    """Return columns as a data frame of pandas, which classifiers take; None if there is none."""
+    if importlib.util.find_spec("pandas") is None:
+        return None
+    import narwhals as nw
+
+    return nw.to_native(nw.from_dict(dict(columns), backend="pandas"))
 
 
 def _cell(value: Any) -> str:

@@ -27,7 +27,8 @@ def look(frame: Any, columns: Columns, rows: int) -> Facts:
         rows: how many there are.
     """
     found = Facts()
-    with contextlib.suppress(InputError):
+    # Arrow holds days that Python's calendar does not have.
+    with contextlib.suppress(InputError, OverflowError, ValueError):
         first, last = _days(frame, columns)
         found = Facts(first=first, last=last)
     schema = frame.collect_schema()

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sellf.audit.maturity import read_maturity, set_aside
 from sellf.audit.run import seed_of
 from sellf.errors import InputError
 from sellf.fairness.checks import number
+from sellf.fairness.tables import as_pandas
 from sellf.logs.columns import Columns
 from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
 from sellf.logs.limits import DEFAULT, Limits
@@ -215,10 +215,7 @@ def _checked_chances(values: Floats, what: str) -> Floats:
 
 def _frame(columns: Mapping[str, Values]) -> Any:
     """Return columns as a data frame, or as a matrix where pandas is not installed."""
-    if find_spec("pandas") is None:
-        return np.column_stack(
-            [numbers(column, name, "feature") for name, column in columns.items()]
-        )
-    import narwhals as nw
-
-    return nw.to_native(nw.from_dict(dict(columns), backend="pandas"))
+    frame = as_pandas(columns)
+    if frame is not None:
+        return frame
+    return np.column_stack([numbers(column, name, "feature") for name, column in columns.items()])

@@ -13,6 +13,7 @@ from sellf.envs.policy import Categorical, Policy
 from sellf.envs.space import SMALL, Space, observe
 from sellf.errors import InputError
 from sellf.fairness.checks import short
+from sellf.fairness.tables import as_pandas
 
 Ask: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """From observations (rows, inputs) to the chance of each action (rows, actions)."""
@@ -117,11 +118,9 @@ def _columns(policy: Any, rows: np.ndarray, space: Space) -> Any:
             f"the classifier wants {unknown}, which is no input: fit it on world.columns, "
             f"{', '.join(space.columns[:3])}, ..."
         )
-    try:
-        import pandas as pd
-    except ImportError:
-        return rows[:, [space.columns.index(name) for name in names]]
-    return pd.DataFrame(rows, columns=list(space.columns))[list(names)]
+    chosen = {name: rows[:, space.columns.index(name)] for name in names}
+    frame = as_pandas(chosen)
+    return np.column_stack(list(chosen.values())) if frame is None else frame
 
 
 def _chances(said: Any, rows: int, space: Space) -> np.ndarray:
