@@ -85,3 +85,22 @@ def _seeds(request, monkeypatch):
 @pytest.fixture(scope="session")
 def jax():
     return pytest.importorskip("jax")
+
+
+REGISTRIES = (
+    ("sellf.algorithms.catalogue", "ALGORITHMS"),
+    ("sellf.envs.worlds", "WORLDS"),
+    ("sellf.fairness.notions", "TABLE"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _registries():
+    """What a test or a page registers is gone after it."""
+    found = [getattr(sys.modules.get(module), name, None) for module, name in REGISTRIES]
+    kept = [(registry, dict(registry)) for registry in found if registry is not None]
+    yield
+    for registry, before in kept:
+        if registry != before:
+            registry.clear()
+            registry.update(before)
