@@ -230,11 +230,12 @@ def test_a_long_log_is_followed_over_time_by_its_sums(monkeypatch):
             assert theirs.low <= mine.value <= theirs.high
 
 
-def test_estimating_propensities_of_a_long_log_is_refused_in_a_sentence(monkeypatch):
+def test_propensities_of_a_log_that_stays_in_its_engine_are_estimated_there(monkeypatch):
     monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=10))
     options = {**COLUMNS, "propensity": None}
-    with pytest.raises(InputError, match="needs them in memory"):
-        sellf.audit(duckdb.from_df(FRAME), **options)
+    found = sellf.audit(duckdb.from_df(FRAME), **options)
+    assert not found.finite_sample
+    assert "asymptotic" in str(found)
 
 
 def test_files_say_what_to_install_without_duckdb(monkeypatch, tmp_path):

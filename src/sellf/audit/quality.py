@@ -102,7 +102,8 @@ def doubts(found: Quality, features: Sequence[str]) -> list[str]:
         "recorded after the decision: leave it out of --feature."
         for name in late
     ]
-    if found.duplicates:
+    # Where most rows repeat another, the columns are just too coarse to tell people apart.
+    if found.duplicates and found.duplicates < found.rows / 2:
         lines.append(
             f"{found.duplicates:,} of {found.rows:,} rows repeat another row in every column: if "
             "they are copies, leave them out; each counts as a person here."
