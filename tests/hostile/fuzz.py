@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sellf.errors import InputError
-from tests.hostile import kinds, log_kinds
+from tests.hostile import kinds, log_kinds, table_kinds
 from tests.hostile.place import Place, SilentChangeError, StrangeError
 from tests.hostile.watching import peak
 
@@ -29,7 +29,7 @@ MEMORY = 1.5e9
 """Bytes that reading bad files may take beyond what reading good ones did."""
 EVERY = 10.0
 """Seconds between two lines that tell how far it is."""
-KINDS = kinds.KINDS | log_kinds.LOGS
+KINDS = kinds.KINDS | log_kinds.LOGS | table_kinds.TABLES
 
 
 @dataclass

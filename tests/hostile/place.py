@@ -3,8 +3,10 @@
 import json
 import random
 import shutil
+import tempfile
 from pathlib import Path
 
+from sellf.logs import encodings
 from tests.hostile.kinds import Kind
 from tests.hostile.watching import OPENED, Canaries, forget_peak, peak, snapshot
 
@@ -26,6 +28,10 @@ class Place:
         shutil.rmtree(folder, ignore_errors=True)
         self.good, self.scratch = self.inner / "good", self.inner / "scratch"
         self.good.mkdir(parents=True)
+        # Where temporary files go, of which none may be left.
+        self.temporary = self.inner / "temporary"
+        self.temporary.mkdir()
+        tempfile.tempdir = str(self.temporary)
         self.part = kind.good(self.good).relative_to(self.good)
         self.usual = json.dumps(kind.use(self.good), default=repr)
         self._anew()
@@ -38,6 +44,7 @@ class Place:
     def try_one(self, chance: random.Random) -> None:
         """Read an input; InputError if it is refused, anything else if something went wrong."""
         purpose = self.kind.worse(chance, self.scratch / self.part)
+        self.canaries.touched()  # making it worse may do so
         with OPENED.watch(self.inner):
             after = self.kind.use(self.scratch)
         if purpose or after is None:
@@ -53,7 +60,8 @@ class Place:
     def put_back(self) -> None:
         """Undo the last change; an error if anything else is not as it was."""
         opened, touched = OPENED.strange, self.canaries.touched()
-        other = self._restored()
+        encodings._remove()  # copies in UTF-8, which stay until the process ends
+        other = [*map(str, self.temporary.iterdir()), *self._restored()]
         if opened or touched or other:
             raise StrangeError(f"opened {opened[:3]}, touched {touched[:3]}, changed {other[:3]}")
 

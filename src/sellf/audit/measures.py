@@ -73,10 +73,10 @@ def wanted(options: dict[str, Any]) -> Wanted:
         weight=_weight(options),
         joint=bool(options.pop("joint")),
     )
-    known = {options["decision"]: "the decision", options["outcome"]: "the outcome"}
     for name, option in found.columns:
-        if name in known:
-            raise InputError(f"{option} is {name!r}, {known[name]} itself: name another column.")
+        for role in ("decision", "outcome"):
+            if name == options[role]:
+                raise InputError(f"{option} is {name!r}, the {role} itself: name another column.")
     if found.anything and options["anytime"]:
         raise InputError(
             "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."

@@ -79,14 +79,19 @@ def open_duckdb(path: Path, table: str | None, query: str | None) -> Any:
     import duckdb
 
     safe: dict[str, Any] = {
-        "enable_external_access": False,
         "autoload_known_extensions": False,
         "autoinstall_known_extensions": False,
         "memory_limit": "2GB",  # a view can ask for any amount
-        "lock_configuration": True,
     }
+    quoted = str(path.absolute()).replace("'", "''")
     try:
-        connection = duckdb.connect(str(path.absolute()), read_only=True, config=safe)
+        # Attached, not connected to: a process that has connected to a file before is handed what
+        # the file held then, for as long as anything of that connection is left.
+        connection = duckdb.connect(config=safe)
+        connection.execute(f"attach '{quoted}' as log (type duckdb, read_only)")
+        connection.execute("use log")
+        connection.execute("set enable_external_access = false")
+        connection.execute("set lock_configuration = true")
     except duckdb.Error as error:
         raise InputError(f"{path.name} cannot be opened: {plain(error)}") from None
     return _selected(connection, path.name, table, query)

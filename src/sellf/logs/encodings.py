@@ -54,6 +54,7 @@ def as_utf8(path: Path, encoding: str | None) -> Path:
                 copy.write(decoder.decode(piece).encode())
             copy.write(decoder.decode(b"", final=True).encode())
         except UnicodeError as error:
+            Path(name).unlink()
             raise InputError(
                 f"{path.name} is not text in {encoding} ({error.__class__.__name__}): "
                 "type another --encoding, for example cp1252, latin-1 or utf-16."

@@ -56,7 +56,8 @@ def different(frame: Any, most: int) -> list[tuple[Any, ...]]:
 
 def is_one_of(column: Any, values: list[Any]) -> Any:
     """Return the expression that a column holds one of some values."""
-    return column.is_in(values) if values else nw.lit(False)
+    # Of no values still an expression of the column: sums of a constant are refused.
+    return column.is_in(values) if values else column.is_null() & nw.lit(False)
 
 
 def words(column: Any, kind: Any) -> Any:

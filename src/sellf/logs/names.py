@@ -26,6 +26,8 @@ TOO_FINE = (
     "a name is a time with fractions of a microsecond, which would be lost: write such names as "
     "words, or round them."
 )
+LONGEST = 1_000
+"""Letters of a name: every table and sentence about a group repeats it."""
 EXACT = 2**53
 """Floats hold whole numbers up to here; beyond, different ones become the same."""
 
@@ -111,6 +113,11 @@ def _name(value: Any) -> Any:
             raise InputError(
                 "a name holds zero bytes, as files do that were damaged while they were written: "
                 "restore the file, or leave that row out."
+            )
+        if len(word) > LONGEST:
+            raise InputError(
+                f"a name has {len(word):,} letters, and {LONGEST:,} are the most: name another "
+                f"column, or write shorter names. It begins {short(word[:40])}."
             )
         whole = WHOLE.fullmatch(word)
         return whole[1] if whole else word

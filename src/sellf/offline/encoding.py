@@ -91,20 +91,22 @@ class Encoding:
 def from_dict(content: Sequence[Mapping[str, Any]]) -> Encoding:
     """Return the encoding that `to_dict` wrote."""
     try:
-        return Encoding(
-            tuple(
-                Feature(
-                    str(one["name"]),
-                    tuple(map(str, one["levels"])),
-                    float(one["centre"]),
-                    float(one["scale"]),
-                    tuple(map(float, one["edges"])),
-                )
-                for one in content
+        features = tuple(
+            Feature(
+                str(one["name"]),
+                tuple(map(str, one["levels"])),
+                float(one["centre"]),
+                float(one["scale"]),
+                tuple(map(float, one["edges"])),
             )
+            for one in content
         )
-    except (KeyError, TypeError, ValueError):
-        raise InputError("the policy's features cannot be read: its file is damaged.") from None
+    except (KeyError, TypeError, ValueError, OverflowError):
+        features = ()
+    numbers = [x for one in features for x in (one.centre, one.scale, *one.edges)]
+    if not features or not np.isfinite(numbers).all() or any(one.scale <= 0 for one in features):
+        raise InputError("the policy's features cannot be read: its file is damaged.")
+    return Encoding(features)
 
 
 def learn_encoding(columns: Mapping[str, Values], *, bins: bool = False) -> Encoding:

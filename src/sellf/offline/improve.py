@@ -29,9 +29,7 @@ from sellf.offline.bounds import Part
 from sellf.offline.card import card_of
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.learn import (
-    KINDS,
     Candidate,
-    Kind,
     Lesson,
     Wish,
     as_chance,
@@ -39,7 +37,7 @@ from sellf.offline.learn import (
     describe,
 )
 from sellf.offline.lines import Line, Target, reward, utility
-from sellf.offline.policy import LearnedPolicy
+from sellf.offline.policy import KINDS, Kind, LearnedPolicy
 from sellf.offline.result import WhatIf
 from sellf.offline.whatif import NOW, PROPOSED, Question, compared, negative
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,8 @@ from sellf.logs.person import Floats, Person
 from sellf.offline.advantage import Outlook, plan
 from sellf.offline.encoding import Encoding, learn_encoding
 from sellf.offline.models import Linear, Model, fit_linear, fit_trees, predict
-from sellf.offline.policy import POINTS, LearnedPolicy
+from sellf.offline.policy import POINTS, Kind, LearnedPolicy
 
-Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_FITTED = 300_000
 """Rows that a model is fitted on; more say little more."""
 FOLDS = 3

@@ -94,6 +94,12 @@ def from_arrays(arrays: dict[str, NDArray[Any]]) -> Model:
     except (KeyError, IndexError, TypeError):
         raise InputError("the policy's model cannot be read: its file is damaged.") from None
     nodes = len(trees.feature)
+    whole = (trees.roots, trees.feature, trees.left, trees.right)
+    each = (*whole[1:], trees.threshold, trees.value)
+    if any(array.dtype.kind != "i" for array in whole) or any(
+        array.shape != (nodes,) for array in each
+    ):
+        raise InputError("the policy's trees cannot be read: its file is damaged.")
     places = np.concatenate([trees.roots, trees.left, trees.right])
     # A child comes after its parent, so that whoever goes down arrives.
     inner = trees.feature >= 0

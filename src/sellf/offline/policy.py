@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from sellf.errors import InputError
 from sellf.logs.names import Values
 from sellf.logs.person import Floats
 from sellf.offline.encoding import Encoding, from_dict
-from sellf.offline.models import Linear, Model, from_arrays
+from sellf.offline.models import Linear, Model, Trees, from_arrays
 
 FORMAT = 1
+Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 POINTS = 20.0
 """Points of a scorecard that double the odds."""
 CHANCES = ("follow", "otherwise", "explore")
@@ -25,8 +27,7 @@ NEEDED = {"kind": str, "features": list, "threshold": float, **dict.fromkeys(CHA
 class LearnedPolicy:
     """Accepts whoever the model puts above a threshold, and everybody else with a small chance."""
 
-    kind: str
-    """"logistic", "scorecard" or "boosting"."""
+    kind: Kind
     encoding: Encoding
     model: Model
     threshold: float
@@ -166,7 +167,12 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     encoding = from_dict(content["features"])
     model = from_arrays(files.read_tensors(folder / "model.safetensors", finite=True))
     width = sum(feature.width for feature in encoding.features)
-    if isinstance(model, Linear) and len(model.coefficients) != width + 1:
+    fits = (
+        model.coefficients.shape == (width + 1,)
+        if isinstance(model, Linear)
+        else isinstance(model, Trees) and model.feature.max(initial=-1) < width
+    )
+    if not fits or content["kind"] not in KINDS or not np.isfinite(content["threshold"]):
         raise InputError(f"{folder}: model and features do not fit each other; it is damaged.")
     chances = {name: float(content[name]) for name in CHANCES}
     if not all(0 <= x <= 1 for x in chances.values()):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ STARTS = 2
 """From how many random policies each plan is searched, beside its neighbours'."""
 MOST = 1_000
 """No curve has more points."""
+LARGEST = 1e30
+"""No world pays more."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,13 @@ def stored(store: "Store", world: "WorldSpec", notion: str) -> Curve | None:
     content = files.read_json(path, FORMAT, {"disparity": list, "reward": list})
     columns = [content["disparity"], content["reward"]]
     numbers = all(
-        isinstance(x, int | float) and not isinstance(x, bool) for column in columns for x in column
+        isinstance(x, int | float) and not isinstance(x, bool) and abs(x) <= LARGEST
+        for column in columns
+        for x in column
     )
     same = len(columns[0]) == len(columns[1])
-    if not numbers or not same or not 0 < len(columns[0]) <= MOST:
+    rising = numbers and all(a <= b for a, b in pairwise(columns[0]))
+    if not rising or not same or not 0 < len(columns[0]) <= MOST:
         raise InputError(f"{path} is damaged: remove it, and type `sellf study frontier` again.")
     return Curve(*(tuple(map(float, column)) for column in columns))
 
@@ -80,12 +86,17 @@ def compute(
         if curve is None:
             notify(f"The frontier of {group.world.name}, {group.notion} ...")
             curve = _curve(group.world, group.notion)
-            content = {"disparity": curve.disparity, "reward": curve.reward}
-            path = _path(store, group.world, group.notion)
-            path.parent.mkdir(exist_ok=True)
-            files.write(path, files.sealed_json({"format": FORMAT, **content}))
+            keep(store, group.world, group.notion, curve)
         found[name] = curve
     return found
+
+
+def keep(store: "Store", world: "WorldSpec", notion: str, curve: Curve) -> None:
+    """Write a frontier into the store."""
+    content = {"format": FORMAT, "disparity": curve.disparity, "reward": curve.reward}
+    path = _path(store, world, notion)
+    path.parent.mkdir(exist_ok=True)
+    files.write(path, files.sealed_json(content))
 
 
 def _path(store: "Store", world: "WorldSpec", notion: str) -> Path:
