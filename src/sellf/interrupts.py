@@ -18,6 +18,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -28,6 +29,8 @@ _came: list[int] = []
 """The signals that came, in order."""
 _unsaid = [True]
 """Empty once somebody was told that the command was stopped."""
+before_leaving: "list[Callable[[], None]]" = []
+"""What has to be done even then, such as removing temporary files; from any thread, and quick."""
 _USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 """What happens on these in a Python program that has not chosen anything else."""
 
@@ -43,6 +46,8 @@ def leave(number: int = 0, frame: object = None) -> "NoReturn":
             os.write(2, b"sellf: stopped.\n")
         else:
             time.sleep(0.05)  # another thread is about to say it
+        for clean_up in before_leaving:
+            clean_up()
     except OSError:
         pass
     os._exit(code())

@@ -276,3 +276,37 @@ def test_ctrl_c_that_a_library_swallowed_stops_a_report_before_it_is_written(
     assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "report.html")]) == 130
     assert "stopped" in capsys.readouterr().err
     assert not (tmp_path / "report.html").exists()
+
+
+SWALLOWS = """
+import sys, time
+from sellf.cli import audit, main
+
+def swallows(*_):
+    print("ready", flush=True)
+    while True:
+        try:
+            time.sleep(30)
+        except KeyboardInterrupt:  # as libraries do within a callback
+            pass
+
+audit._audit = swallows
+sys.exit(main(["audit", "log.csv", "--group", "race", "--decision", "approved"]))
+"""
+
+
+def test_ctrl_c_that_a_library_swallows_ends_an_audit_all_the_same(tmp_path):
+    (tmp_path / "log.csv").write_text("race,approved\na,1\nb,0\n")
+    process = subprocess.Popen(
+        [sys.executable, "-c", SWALLOWS],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said == "sellf: stopped.\n"

@@ -7,7 +7,7 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-from sellf import files, report
+from sellf import files, interrupts, report
 from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.audit.measured import Measured
 from sellf.audit.terms import Words
@@ -57,11 +57,13 @@ def run(
         _save(output.save, output.example)
     options = {**_defaults(), **options}
     if options.get("compare") or options.get("mask_test"):
-        found = _in_its_place(source, options)
+        with interrupts.nothing_to_lose():  # a library may swallow Ctrl-C
+            found = _in_its_place(source, options)
         print(plain_json(found.to_json()) if output.json else found)
         return
     notion = options.pop("notion")
-    result = _example(notion, options) if output.example else _audit(source, notion, options)
+    with interrupts.nothing_to_lose():
+        result = _example(notion, options) if output.example else _audit(source, notion, options)
     for kind, path in _reports(output).items():
         files.write(path, report.audit_as(result, kind, words))
     # A page on standard output is alone there.

@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from sellf import interrupts
 from sellf.cli.arguments import File
 from sellf.cli.audit import typed_options
 from sellf.cli.audit_flags import ColumnFlags, ReadingFlags
@@ -60,14 +61,17 @@ def whatif(
     result: Any
     if asked.policy is not None:
         notions = list(asked.notion) or None
-        result = compare(source, policy=asked.policy, cost=asked.cost, notions=notions, **options)
+        with interrupts.nothing_to_lose():
+            result = compare(
+                source, policy=asked.policy, cost=asked.cost, notions=notions, **options
+            )
     else:
         if asked.cost is None:
             raise InputError(
                 "cost is missing: type --cost and what accepting costs, as --cost 0.8."
             )
         notion = asked.notion[0] if asked.notion else "opportunity"
-        with bar(f"cut-offs of {asked.cutoffs}") as progress:
+        with bar(f"cut-offs of {asked.cutoffs}") as progress, interrupts.nothing_to_lose():
             result = cutoffs(
                 source,
                 by=str(asked.cutoffs),
@@ -102,7 +106,7 @@ def improve(
         )
     if asked.out is not None and asked.out.exists():
         raise InputError(f"--out {asked.out} exists: choose another name, or remove it first.")
-    with bar("learning a policy") as progress:
+    with bar("learning a policy") as progress, interrupts.nothing_to_lose():
         found = learn(
             source,
             features=features,

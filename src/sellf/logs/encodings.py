@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-from sellf import leftovers
+from sellf import interrupts, leftovers
 from sellf.errors import InputError
 
 PIECE = 2**22
@@ -46,6 +46,7 @@ def as_utf8(path: Path, encoding: str | None) -> Path:
     handle, name = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=".tmp")
     if not _made:
         atexit.register(_remove)
+        interrupts.before_leaving.append(_remove)
     _made.append(Path(name))
     decoder = codecs.getincrementaldecoder(encoding)()
     with open_text(path) as source, os.fdopen(handle, "wb") as copy:

@@ -1,0 +1,107 @@
+"""What fuzzing found in the kinds of files that came last: each was a traceback, or worse."""
+
+import random
+
+import pytest
+
+import sellf
+from sellf import files
+from sellf.cli import main
+from sellf.errors import InputError
+from tests.hostile import log_mutators, table_kinds
+
+LOG = {"group": "race", "decision": "approved", "notion": "demographic"}
+
+
+def log(**columns):
+    return {"race": ["a", "b"] * 50, "approved": [1, 1, 0, 0] * 25} | columns
+
+
+def test_a_name_that_goes_on_for_pages_is_no_group():
+    with pytest.raises(InputError, match=r"a name has 1,001 letters, and 1,000 are the most"):
+        sellf.audit(log(race=["x" * 1001, "b"] * 50), **LOG)
+    assert "x" * 1000 in sellf.audit(log(race=["x" * 1000, "b"] * 50), **LOG).by_group
+
+
+def test_a_database_that_was_replaced_is_read_as_it_is_now(tmp_path):
+    """DuckDB hands a process what a file held when it was first connected to."""
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "log.duckdb"
+    still_open = []
+    for people in (100, 300):
+        other = tmp_path / f"{people}.duckdb"
+        with duckdb.connect(str(other)) as made:
+            made.execute(
+                "create table log as select case when i % 2 = 0 then 'a' else 'b' end race, "
+                f"i // 2 % 2 approved from range({people}) t(i)"
+            )
+        other.replace(path)
+        still_open.append(duckdb.connect(str(path), read_only=True))
+        found = sellf.audit(str(path), **LOG)
+        assert sum(group.people for group in found.by_group.values()) == people
+
+
+def test_a_database_in_which_nobody_is_accepted_is_told_so(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "log.duckdb")) as made:
+        made.execute("create table log (race varchar, approved varchar, id varchar)")
+        made.execute("insert into log select 'ab'[1 + i % 2], 'no', i from range(60) t(i)")
+    options = LOG | {"accepted_value": "yes", "rejected_value": "no"}
+    with pytest.raises(InputError, match="approved"):
+        sellf.audit(str(tmp_path / "log.duckdb"), **options)
+
+
+@pytest.fixture
+def policies(tmp_path):
+    return table_kinds.good_policy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("feature", lambda a: a[:-1]),
+        ("left", lambda a: a.astype("float64")),
+        ("feature", lambda a: a + 50),
+        ("value", lambda a: a[None]),
+    ],
+    ids=["shorter", "no numbers of nodes", "unknown features", "another shape"],
+)
+def test_trees_that_do_not_fit_are_refused(policies, name, change):
+    path = policies / "boosting" / "model.safetensors"
+    arrays = files.read_tensors(path)
+    path.write_bytes(files.tensors_to_bytes(arrays | {name: change(arrays[name])}))
+    with pytest.raises(InputError, match="damaged"):
+        sellf.load_policy(policies / "boosting")
+
+
+@pytest.mark.parametrize("change", [{"scale": 0.0}, {"centre": 1e400}, {"edges": [None]}], ids=str)
+def test_features_without_a_scale_are_refused(policies, change):
+    path = policies / "boosting" / "policy.json"
+    content = files.parse_json(path.read_bytes())
+    content["features"][0] |= change
+    content.pop("sha256")
+    path.write_bytes(files.sealed_json(content))
+    with pytest.raises(InputError, match=r"damaged|too large|not a number"):
+        sellf.load_policy(policies / "boosting")
+
+
+def test_a_configuration_with_a_list_for_a_column_is_refused(tmp_path, capsys):
+    chance = random.Random(0)
+    written = log_mutators.written(chance, log_mutators.good(chance), ",")
+    (tmp_path / "log.csv").write_bytes(written)
+    text = table_kinds.CONFIG.replace('decision = "approved"', "decision = [[]]")
+    (tmp_path / "audit.toml").write_text(text + 'panel = true\nwithin = ["score"]\n')
+    assert main(["audit", str(tmp_path / "audit.toml")]) == 2
+    assert "decision is [[]]: give a column's name" in capsys.readouterr().err
+
+
+def test_a_frontier_that_does_not_rise_is_damaged(tmp_path):
+    from sellf.studies import frontiers
+    from sellf.studies.store import open_store
+    from sellf.training.spec import WorldSpec
+
+    store, world = open_store(tmp_path / "store"), WorldSpec("lending", {})
+    for disparity in ((0.3, 0.1), (0.1, 1e31)):
+        frontiers.keep(store, world, "opportunity", frontiers.Curve(disparity, (1.0, 2.0)))
+        with pytest.raises(InputError, match="is damaged"):
+            frontiers.stored(store, world, "opportunity")
