@@ -247,7 +247,8 @@ def _check_rows(path: Path, found: Any) -> None:
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
-    text = content.decode("utf-8-sig", "replace")
+    wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
+    text = content.decode("utf-16" if wide else "utf-8-sig", "replace")
     header = text.splitlines()[0]
     separator = max(",;\t|", key=header.count)
     csv.field_size_limit(10_000_000)

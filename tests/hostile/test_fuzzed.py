@@ -105,3 +105,37 @@ def test_a_frontier_that_does_not_rise_is_damaged(tmp_path):
         frontiers.keep(store, world, "opportunity", frontiers.Curve(disparity, (1.0, 2.0)))
         with pytest.raises(InputError, match="is damaged"):
             frontiers.stored(store, world, "opportunity")
+
+
+def test_a_saved_audit_whose_files_are_none_is_refused(tmp_path, capsys):
+    assert main(["audit", "--example", "--json", "--seed", "1"]) == 0
+    content = files.parse_json(capsys.readouterr().out.encode())
+    content["origin"]["files"] = 7
+    content.pop("sha256")
+    (tmp_path / "audit.json").write_bytes(files.sealed_json(content))
+    assert main(["report", str(tmp_path / "audit.json"), "-o", str(tmp_path / "a.html")]) == 2
+    assert "does not hold an audit (TypeError: files is no list)" in capsys.readouterr().err
+
+
+def test_days_that_no_calendar_has_are_refused_by_an_engine(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    from sellf.logs.limits import Limits
+
+    days = pa.array([2**31 - 1, 5] * 50, pa.int32()).cast(pa.date32())
+    table = pa.table({"race": days, "approved": [1, 1, 0, 0] * 25})
+    parquet.write_table(table, tmp_path / "log.parquet")
+    with pytest.raises(InputError, match="days that no calendar has"):
+        sellf.audit(str(tmp_path / "log.parquet"), limits=Limits(in_memory=0), **LOG)
+
+
+@pytest.mark.parametrize("seconds", [1e308, -1.0, 10**400])
+def test_a_run_that_took_for_ever_is_not_believed(tmp_path, seconds):
+    from sellf.studies.store import open_store
+
+    store = open_store(tmp_path / "store")
+    run = store.path("a-run")
+    run.mkdir(parents=True)
+    (run / "config.json").write_text(f'{{"seconds": {seconds}}}')
+    assert store.seconds("a-run") is None

@@ -171,7 +171,9 @@ def _origin(saved: dict[str, Any]) -> Origin:
     for words in (found.columns, found.versions):
         if not all(isinstance(word, str) for pair in words.items() for word in pair):
             raise TypeError("origin holds what is no text")
-    for word in (found.command, found.fingerprint_of, found.fingerprint or ""):
+    if not isinstance(found.files, list):
+        raise TypeError("files is no list")
+    for word in (found.command, found.fingerprint_of, found.fingerprint or "", *found.files):
         _text(word)
     _whole(found.rows)
     return found

@@ -7,7 +7,7 @@ import narwhals as nw
 
 from sellf.errors import InputError
 from sellf.logs.binary import AS_NUMBERS, Meant, which_are_yes
-from sellf.logs.names import missing
+from sellf.logs.names import USUAL_DATES, missing
 
 MOST_VALUES = 1000
 """How many different values of a column that should have two are looked at."""
@@ -51,6 +51,8 @@ def different(frame: Any, most: int) -> list[tuple[Any, ...]]:
         columns = [found[name].to_list() for name in found.columns]
     except ValueError as error:  # times with nanoseconds, where pandas is not installed
         raise InputError(f"the log cannot be read: {plain(error)}") from None
+    except OverflowError:
+        raise InputError(f"the log holds days that no calendar has: {USUAL_DATES}") from None
     return list(zip(*columns, strict=True))
 
 

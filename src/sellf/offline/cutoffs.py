@@ -94,6 +94,8 @@ class Cutoffs(Table):
                 f"{best.disparity.low:.3f} to {best.disparity.high:.3f} (now "
                 f"{self.now.disparity.low:.3f} to {self.now.disparity.high:.3f})."
             )
+            if best.reward.high < self.now.reward.low:
+                told += " It earns less than now."
         return "\n".join([super().__str__(), "", told, *(f"note: {w}" for w in self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,7 +157,7 @@ def cutoffs(
     omega = number("omega", omega, low=0, high=1)
     cost = number("cost", cost, low=0, high=1)
     rate = define(notion).alone
-    history = read(log, reading_options(options), (by,), limits)
+    history = read(log, reading_options(options), (by,), limits, "cutoffs")
     values = numbers(history.extra[by], by, "cutoffs")
     places = _places(values, at)
     rules = _Rules(history, values, rate, cost)

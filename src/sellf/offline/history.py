@@ -105,7 +105,11 @@ def reading_options(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(
-    log: Any, options: dict[str, Any], extra: tuple[str, ...], limits: Limits | None
+    log: Any,
+    options: dict[str, Any],
+    extra: tuple[str, ...],
+    limits: Limits | None,
+    option: str = "feature",
 ) -> History:
     """Return a log's history, checked.
 
@@ -114,6 +118,7 @@ def read(
         options: those of `sellf.audit` that say what the log's columns mean and how it is read.
         extra: further columns to read.
         limits: how large a log may be; None: up to twenty million rows.
+        option: what named the further columns.
     """
     config = LogConfig.of(options)
     columns = config.columns
@@ -122,7 +127,10 @@ def read(
     seed = seed_of(options["seed"])
     wanted = tuple(dict.fromkeys([*columns.features, *extra]))
     used = {columns.decision, columns.outcome, *columns.group}
-    reading = replace(columns, features=tuple(name for name in wanted if name not in used))
+    others = tuple((name, option) for name in wanted if name not in (*used, *columns.features))
+    reading = replace(
+        columns, features=tuple(n for n in columns.features if n not in used), others=others
+    )
     limits = limits or replace(DEFAULT, in_memory=MOST_ROWS)
     maturity = read_maturity(*(options.get(n) for n in ("decided_on", "matures_after", "as_of")))
     source, _ = set_aside(open_log(log, reading, limits, config.reading), maturity)
@@ -133,7 +141,7 @@ def read(
             "take a random part of its people."
         )
     rows = _together(rows)
-    read_columns = dict(rows.features or {})
+    read_columns = {**(rows.features or {}), **rows.others}
     for name in wanted:
         if name in used:
             read_columns[name] = _own(rows, columns, name)

@@ -79,6 +79,8 @@ def draw_cutoffs(result: "Cutoffs") -> Any:
     best = result.best()
     if best is not None:
         label = f"within {result.omega:g}, earns most"
+        if best.reward.high < result.now.reward.low:
+            label += ", less than now"
         axis.plot([best.disparity.value], [best.reward.value], "*", color=BEST, ms=14, label=label)
     axis.axvline(result.omega, color=BEST, ls="--", lw=1, label="omega")
     axis.set(

@@ -59,7 +59,8 @@ def whatif(
     wanted = [define(name) for name in notions] if notions is not None else _all_that_move()
     log, column = _joined(log, policy)
     extra = (column,) if isinstance(column, str) else names_of(columns, "columns")
-    history = read(log, reading_options(options), extra, limits)
+    named = "policy" if isinstance(column, str) else "columns"
+    history = read(log, reading_options(options), extra, limits, named)
     proposed = chances(column, history)
     question = Question(history, {NOW: history.current, PROPOSED: proposed}, delta)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "the policy")

@@ -52,6 +52,10 @@ class FullError(InputError):
     """The disk is full."""
 
 
+LONGEST = 1e8
+"""Seconds; what claims to have trained for longer is not believed."""
+
+
 @dataclass(frozen=True)
 class Store:
     """A folder of runs."""
@@ -107,9 +111,10 @@ class Store:
     def seconds(self, name: str) -> float | None:
         """Return what a run's training took, unchecked; nothing if that cannot be read."""
         try:
-            return float(files.parse_json(_read(self.path(name) / "config.json"))["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
+            found = float(files.parse_json(_read(self.path(name) / "config.json"))["seconds"])
+        except (OSError, ValueError, KeyError, TypeError, OverflowError):
             return None
+        return found if 0 <= found <= LONGEST else None
 
     def check(self, name: str) -> None:
         """Refuse a run that is not as it was written."""
