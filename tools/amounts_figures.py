@@ -1,4 +1,4 @@
-"""The table and the picture of lending with amounts: docs/amounts.md.
+"""The table and the picture of lending with amounts: docs/worlds.md.
 
     python tools/amounts_figures.py --out docs/assets/amounts.svg --store amounts.json
 
