@@ -12,6 +12,7 @@ from sellf.audit import Audit, Audits, audit, audit_all
 from sellf.audit.measured import Measured
 from sellf.audit.terms import Words
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
+from sellf.cli.showing import waiting
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 from sellf.logs.configured import read_config
@@ -57,12 +58,13 @@ def run(
         _save(output.save, output.example)
     options = {**_defaults(), **options}
     if options.get("compare") or options.get("mask_test"):
-        with interrupts.nothing_to_lose():  # a library may swallow Ctrl-C
+        # A library may swallow Ctrl-C.
+        with waiting("auditing"), interrupts.nothing_to_lose():
             found = _in_its_place(source, options)
         print(plain_json(found.to_json()) if output.json else found)
         return
     notion = options.pop("notion")
-    with interrupts.nothing_to_lose():
+    with waiting("auditing"), interrupts.nothing_to_lose():
         result = _example(notion, options) if output.example else _audit(source, notion, options)
     for kind, path in _reports(output).items():
         files.write(path, report.audit_as(result, kind, words))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from sellf import files
@@ -35,17 +36,35 @@ def draw(result: Any, plot: Path | None) -> None:
 
 
 @contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """Show for how long something goes on of which nobody knows how far it is."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import TimeElapsedColumn
+
+    bar, _ = _bar(title, TimeElapsedColumn())
+    soon = Timer(PATIENCE, bar.start)
+    soon.daemon = True
+    soon.start()
+    try:
+        yield
+    finally:
+        soon.cancel()
+        soon.join()
+        bar.stop()
+
+
+@contextmanager
 def bar(title: str) -> Iterator[Any]:
     """Show how far it is, in a terminal and if it takes longer than one would wait."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import TaskProgressColumn, TimeRemainingColumn
 
     since = time.monotonic()
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task(plain(title), total=None)
+    bar, task = _bar(title, TaskProgressColumn(), TimeRemainingColumn())
 
     def progress(done: int, total: int) -> None:
         if time.monotonic() - since > PATIENCE:
@@ -56,3 +75,15 @@ def bar(title: str) -> Iterator[Any]:
         yield progress
     finally:
         bar.stop()
+
+
+def _bar(title: str, *columns: Any) -> tuple[Any, Any]:
+    """Return a bar that is not shown yet, and its task."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    # A title may hold the name of a column or a world, in which brackets are letters.
+    words = TextColumn("{task.description}", markup=False)
+    console = Console(stderr=True)
+    bar = Progress(words, BarColumn(), *columns, console=console, transient=True)
+    return bar, bar.add_task(plain(title), total=None)

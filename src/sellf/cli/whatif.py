@@ -9,7 +9,7 @@ from sellf import interrupts
 from sellf.cli.arguments import File
 from sellf.cli.audit import typed_options
 from sellf.cli.audit_flags import ColumnFlags, ReadingFlags
-from sellf.cli.showing import bar, check_plot, draw
+from sellf.cli.showing import bar, check_plot, draw, waiting
 from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 from sellf.errors import InputError
 from sellf.logs.configured import read_config
@@ -61,7 +61,7 @@ def whatif(
     result: Any
     if asked.policy is not None:
         notions = list(asked.notion) or None
-        with interrupts.nothing_to_lose():
+        with waiting("comparing policies"), interrupts.nothing_to_lose():
             result = compare(
                 source, policy=asked.policy, cost=asked.cost, notions=notions, **options
             )

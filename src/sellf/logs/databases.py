@@ -4,6 +4,7 @@ What is selected may be a table or a query. A query can read this database and n
 one SELECT, run where files and networks are out of reach.
 """
 
+import contextlib
 import re
 import shlex
 import sqlite3
@@ -47,12 +48,22 @@ def without_password(address: str) -> str:
     return urlunsplit(parts._replace(netloc=f"{parts.username}:***@{host}"))
 
 
+def without_bar(connection: Any) -> None:
+    """Keep DuckDB from drawing a progress bar, which would stand amid what is printed."""
+    import duckdb
+
+    # In a notebook without ipywidgets DuckDB refuses this setting, and draws no bar.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("set enable_progress_bar = false")
+
+
 def open_server(address: str, table: str | None, query: str | None) -> Any:
     """Return a DuckDB relation over a table or query of a PostgreSQL or MySQL server."""
     import duckdb
 
     kind = SERVERS[address.partition("://")[0].lower()]
     connection = duckdb.connect(config={"autoinstall_known_extensions": False})
+    without_bar(connection)
     try:
         connection.load_extension(kind)
     except duckdb.Error:
@@ -88,6 +99,7 @@ def open_duckdb(path: Path, table: str | None, query: str | None) -> Any:
         # Attached, not connected to: a process that has connected to a file before is handed what
         # the file held then, for as long as anything of that connection is left.
         connection = duckdb.connect(config=safe)
+        without_bar(connection)
         connection.execute(f"attach '{quoted}' as log (type duckdb, read_only)")
         connection.execute("use log")
         connection.execute("set enable_external_access = false")

@@ -1,6 +1,5 @@
 """Logs in files; CSV and Parquet through DuckDB, which reads them piece by piece."""
 
-import contextlib
 import csv
 import glob
 import gzip
@@ -14,7 +13,7 @@ from typing import Any
 from sellf.errors import InputError
 from sellf.logs import csv_faults
 from sellf.logs.config import Reading
-from sellf.logs.databases import is_server, open_duckdb, open_sqlite
+from sellf.logs.databases import is_server, open_duckdb, open_sqlite, without_bar
 from sellf.logs.encodings import as_utf8, not_utf8
 from sellf.logs.engine import plain
 from sellf.logs.limits import DEFAULT, Limits
@@ -267,10 +266,7 @@ def _connect() -> Any:
             "temp_directory": tempfile.gettempdir(),
         }
     )
-    # A bar would get in between what is printed. In a notebook without ipywidgets DuckDB refuses
-    # to hear of bars at all, and then shows none.
-    with contextlib.suppress(duckdb.InvalidInputException):
-        connection.execute("set enable_progress_bar = false")
+    without_bar(connection)
     return connection
 
 
