@@ -109,8 +109,7 @@ class Group:
         if "pilot" not in self.made:
             if self.person is None:
                 raise ValueError("a pilot needs rows")
-            rng = np.random.default_rng([*self.seed, 0])
-            self.made["pilot"] = pilot.prepare(self.person, self.overlap, rng)
+            self.made["pilot"] = pilot.prepare(self.person, self.overlap, self._generator(0))
         return self.made["pilot"]
 
     def fitted(self, rate: Rate) -> pilot.Prepared:
@@ -170,9 +169,14 @@ class Group:
         key = ("orders", people)
         if key not in self.made:
             count = next((count for most, count in ORDERS if people <= most), 2)
-            rng = np.random.default_rng([*self.seed, 1])
-            self.made[key] = games.orders(people, count, rng)
+            self.made[key] = games.orders(people, count, self._generator(1))
         return self.made[key]
+
+    def _generator(self, purpose: int) -> np.random.Generator:
+        """Return a generator that is the same for the same rows and seed, in whatever order."""
+        if "digest" not in self.made:
+            self.made["digest"] = 0 if self.person is None else self.person.digest()
+        return np.random.default_rng([*self.seed, self.made["digest"], purpose])
 
 
 def _by_person(found: Sides, person: Person) -> Sides:

@@ -86,7 +86,7 @@ class History:
         return found
 
     def _sample(self, person: Person, place: int) -> Sample:
-        rng = np.random.default_rng([self.seed, 20, place])
+        rng = np.random.default_rng([self.seed, person.digest(), 20, place])
         return Sample(person, self.overlap, rng, estimated=self.estimated)
 
 

@@ -260,7 +260,7 @@ def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) 
 def _split(history: History) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows to learn from and those to certify on; all rows of a person go together."""
     units = history.everyone.units
-    rng = np.random.default_rng([history.seed, 21])
+    rng = np.random.default_rng([history.seed, history.person.digest(), 21])
     chosen = rng.random(history.everyone.people) < LEARNED
     return np.flatnonzero(chosen[units]), np.flatnonzero(~chosen[units])
 
