@@ -31,15 +31,16 @@ def read_sheet(path: Path, sheet: str | None) -> Any:
     import openpyxl
 
     try:
-        with zipfile.ZipFile(path) as packed:
-            if sum(entry.file_size for entry in packed.infolist()) > LARGEST:
-                raise InputError(
-                    f"{path.name} has more than {LARGEST:,} bytes when it is unpacked: save the "
-                    "sheet as CSV."
-                )
-        with warnings.catch_warnings():
+        # Opened here, since openpyxl leaves a file open that it cannot read.
+        with path.open("rb") as file, warnings.catch_warnings():
+            with zipfile.ZipFile(file) as packed:
+                if sum(entry.file_size for entry in packed.infolist()) > LARGEST:
+                    raise InputError(
+                        f"{path.name} has more than {LARGEST:,} bytes when it is unpacked: save "
+                        "the sheet as CSV."
+                    )
             warnings.simplefilter("ignore")  # of styles and other things that no value depends on
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
             try:
                 return _table(_chosen(book, sheet, path), path)
             finally:
