@@ -19,7 +19,7 @@ demo: .venv/.run ## what the accepted-only view hides, on a simulated lending lo
 	@$(BIN)/sellf demo
 
 test: .venv/.dev ## the tests (a few minutes)
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 60 --durations-min 4
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 60 --durations-min 4
 
 test-slow: .venv/.dev ## the tests that take longer
 	$(BIN)/python -m pytest -m slow

@@ -71,15 +71,18 @@ def recidivism(people, seed):
     return log, {notion: utility(notion, Counts(*sums)) for notion in NOTIONS}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_bail_decisions_on_compas_are_judged_as_the_truth_says(seed):
-    log, utilities = recidivism(30_000, seed)
-    found = sellf.audit_all(log, **COLUMNS)
-    for notion in NOTIONS:
-        value = float(np.ptp(utilities[notion]))
-        assert found[notion].difference.low <= value <= found[notion].difference.high
-        assert right(found[notion].verdict, value, 0.05)
-    assert found["qualification"].verdict == "unfair"
+def test_bail_decisions_on_compas_are_judged_as_the_truth_says():
+    missed = 0
+    for seed in range(3):
+        log, utilities = recidivism(30_000, seed)
+        found = sellf.audit_all(log, **COLUMNS)
+        for notion in NOTIONS:
+            value = float(np.ptp(utilities[notion]))
+            missed += not found[notion].difference.low <= value <= found[notion].difference.high
+            assert right(found[notion].verdict, value, 0.05)
+        assert found["qualification"].verdict == "unfair"
+    # Each may miss in one log of twenty: more than two of twelve have a chance of 2 % at most.
+    assert missed <= 2
 
 
 def test_a_fair_system_is_called_fair_and_an_unfair_one_unfair():
