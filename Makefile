@@ -21,8 +21,9 @@ demo: .venv/.run ## what the accepted-only view hides, on a simulated lending lo
 test: .venv/.dev ## the tests (a few minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 60 --durations-min 4
 
-test-slow: .venv/.dev ## the tests that take longer
+test-slow: .venv/.dev ## the tests that take longer, and ten times as many examples of each property
 	$(BIN)/python -m pytest -m slow
+	SELLF_TESTS=thorough $(BIN)/python -m pytest tests/fairness tests/audit/test_tails.py
 
 INPUTS ?= 100000
 

@@ -33,8 +33,14 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 # Examples are drawn from a fixed seed, so that a run that passed passes again.
+# `make test-slow` looks at ten times as many.
+THOROUGH = os.environ.get("SELLF_TESTS") == "thorough"
 settings.register_profile(
-    "sellf", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "sellf",
+    max_examples=400 if THOROUGH else 40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("sellf")
 

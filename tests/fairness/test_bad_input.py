@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sellf
@@ -149,7 +149,6 @@ columns = st.one_of(
 )
 
 
-@settings(max_examples=600)
 @given(
     notion=st.one_of(st.sampled_from(["accuracy", "opportunity", "demographic"]), anything),
     view=st.one_of(st.sampled_from(["true", "accepted", "imputed"]), anything),

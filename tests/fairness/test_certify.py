@@ -1,5 +1,6 @@
 """The sufficient conditions never promise what is not true, in worlds whose truth is known."""
 
+import os
 from itertools import islice
 
 import numpy as np
@@ -10,7 +11,7 @@ from sellf.errors import InputError
 from sellf.fairness import bias_bound, bias_shares
 
 NOTIONS = ["qualification", "accuracy", "opportunity", "false-positive-rate"]
-WORLDS = 10_000
+WORLDS = 10_000 if os.environ.get("SELLF_TESTS") == "thorough" else 1_500
 
 
 def random_worlds(seed):
@@ -48,7 +49,7 @@ def disparities(notion, true, imputed):
 @pytest.mark.parametrize("notion", NOTIONS)
 def test_errors_whose_sign_is_known_certify_more_and_only_what_is_true(notion):
     certified = gained = 0
-    for rng, true, imputed in islice(random_worlds(seed=6), WORLDS // 4):
+    for rng, true, imputed in islice(random_worlds(seed=6), 500):
         truth, seen = disparities(notion, true, imputed)
         rejected = 1 - true.accepted
         error = (imputed.rejected_positive - true.rejected_positive) / rejected
@@ -67,8 +68,8 @@ def test_errors_whose_sign_is_known_certify_more_and_only_what_is_true(notion):
         gained += signed.certified and not unsigned.certified
         if signed.certified:
             assert truth.value <= omega + 1e-9
-    assert certified > 100
-    assert gained > 10
+    assert certified > 20
+    assert gained
 
 
 def test_either_errors_or_bounds_on_them_are_given():

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sellf
@@ -22,9 +22,8 @@ def _undefined_is_expected():
         yield
 
 
-@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("notion", ALONE)
-@given(log=logs())
+@given(log=logs(), view=st.sampled_from(VIEWS))
 def test_utilities_are_the_definitions_applied_person_by_person(notion, view, log):
     result = sellf.disparity(notion, **log.columns(), view=view)
     for group, mean in result.by_group.items():
@@ -39,7 +38,6 @@ def test_utilities_are_the_definitions_applied_person_by_person(notion, view, lo
 
 
 @pytest.mark.parametrize("notion", HIDING)
-@settings(max_examples=400)
 @given(log=logs(), weighted=st.booleans(), data=st.data())
 def test_decomposition_is_an_identity_on_every_sample(notion, log, weighted, data):
     n = len(log.group)
@@ -136,7 +134,7 @@ def test_true_view_agrees_with_fairlearn_on_random_data():
         "false-positive-rate": false_positive_rate,
     }
     assert {rate.name for notion in NOTIONS for rate in define(notion).rates} <= set(metrics)
-    for _ in range(100):
+    for number in range(100):
         n, groups = rng.integers(50, 500), rng.integers(2, 6)
         group = rng.choice([f"group {i}" for i in range(groups)], n)
         group[: 2 * groups] = [f"group {i}" for i in range(groups)] * 2
@@ -152,13 +150,14 @@ def test_true_view_agrees_with_fairlearn_on_random_data():
             sample_params={name: {"sample_weight": weights} for name in metrics},
         )
         log = {"group": group, "action": action, "label": label, "weights": weights}
+        rates, differences = frame.by_group, frame.difference()
         for notion in NOTIONS:
             ours = sellf.disparity(notion, **log)
             for rate, by_group in ours.by_rate.items():
-                assert by_group == pytest.approx(frame.by_group[rate].to_dict(), abs=1e-12)
-            theirs = frame.difference()[list(ours.by_rate)].max()
+                assert by_group == pytest.approx(rates[rate].to_dict(), abs=1e-12)
+            theirs = differences[list(ours.by_rate)].max()
             assert ours.value == pytest.approx(theirs, abs=1e-12)
-        if "equalized-odds" in NOTIONS:
+        if number % 10 == 0:  # the same frame again, by their own name for it
             theirs = equalized_odds_difference(
                 label, action, sensitive_features=group, sample_weight=weights
             )

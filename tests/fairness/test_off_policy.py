@@ -1,6 +1,7 @@
 """The bound on a policy that did not decide, against slow sums and simulations with known truth."""
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -53,14 +54,15 @@ def test_the_bound_holds_for_the_policy_that_the_outcomes_make_look_best(notion)
     fixed = directions(who, expected(400 / CELLS, 0.3), 0.1)
     some = rng.random((20, CELLS))
     missed = 0
-    for _ in range(200):
+    logs = 200 if os.environ.get("SELLF_TESTS") == "thorough" else 50
+    for _ in range(logs):
         rows = met(rng, 400)
         sums = gather(who, fixed, *rows)
         found = [bound(who, fixed, sums, chance, 0.1) for chance in some]
         best = int(np.argmin([each.high for each in found]))
         truth = true_disparity(some[best], rows[0], notion)
         missed += not found[best].low <= truth <= found[best].high
-    assert missed <= 20  # 10 % of 200; far fewer in fact
+    assert missed <= logs // 10  # far fewer in fact
 
 
 def test_the_sums_are_those_of_a_loop_over_people():
