@@ -40,7 +40,7 @@ def _cache(tmp_path_factory):
 
 def short(algorithm, **settings):
     if algorithm == "sellf-plan":  # it takes no gradient steps
-        settings = {"steps": 1024, "rollout": 256, "progress": False, **settings}
+        settings = {"steps": 512, "rollout": 256, "progress": False, **settings}
         return sellf.train("lending", algorithm, world_settings=SOON, **settings)
     return sellf.train("lending", algorithm, world_settings=SMALL, **{**SHORT, **settings})
 
@@ -57,7 +57,7 @@ def test_every_algorithm_trains_and_one_seed_gives_one_agent(algorithm):
     first, again, other = (short(algorithm, seed=seed) for seed in (0, 0, 1))
     assert same(first, again)
     assert not same(first, other)
-    assert len(first.history) == 4
+    assert len(first.history) == (2 if algorithm == "sellf-plan" else 4)
     assert np.isfinite(np.asarray(first.parameters)).all()
 
 
@@ -65,13 +65,13 @@ def test_every_algorithm_trains_and_one_seed_gives_one_agent(algorithm):
     ("algorithm", "notion"),
     [
         pytest.param("sellf", "accuracy", marks=pytest.mark.slow),
-        ("sellf", "qualification"),
+        pytest.param("sellf", "qualification", marks=pytest.mark.slow),
         pytest.param("sellf", "predictive-parity", marks=pytest.mark.slow),
         ("sellf", "equalized-odds"),
-        ("sellf-direct", "accuracy"),
+        pytest.param("sellf-direct", "accuracy", marks=pytest.mark.slow),
         ("sellf-direct", "qualification"),
         ("sellf-direct", "predictive-parity"),
-        ("sellf-direct", "equalized-odds"),
+        pytest.param("sellf-direct", "equalized-odds", marks=pytest.mark.slow),
     ],
 )
 def test_every_notion_and_four_groups(notion, algorithm):

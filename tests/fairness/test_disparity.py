@@ -1,5 +1,6 @@
 """Disparity and its decomposition, against definitions by hand and against fairlearn."""
 
+import os
 import warnings
 
 import numpy as np
@@ -134,7 +135,7 @@ def test_true_view_agrees_with_fairlearn_on_random_data():
         "false-positive-rate": false_positive_rate,
     }
     assert {rate.name for notion in NOTIONS for rate in define(notion).rates} <= set(metrics)
-    for number in range(100):
+    for number in range(100 if os.environ.get("SELLF_TESTS") == "thorough" else 15):
         n, groups = rng.integers(50, 500), rng.integers(2, 6)
         group = rng.choice([f"group {i}" for i in range(groups)], n)
         group[: 2 * groups] = [f"group {i}" for i in range(groups)] * 2
@@ -157,7 +158,7 @@ def test_true_view_agrees_with_fairlearn_on_random_data():
                 assert by_group == pytest.approx(rates[rate].to_dict(), abs=1e-12)
             theirs = differences[list(ours.by_rate)].max()
             assert ours.value == pytest.approx(theirs, abs=1e-12)
-        if number % 10 == 0:  # the same frame again, by their own name for it
+        if number % 5 == 0:  # the same frame again, by their own name for it
             theirs = equalized_odds_difference(
                 label, action, sensitive_features=group, sample_weight=weights
             )

@@ -19,18 +19,19 @@ CANARY = "race,approved,repaid,p\na,1,1,0.5\nb,0,,0.5\na,0,,0.5\nb,1,0,0.5\n"
 class Opened:
     """The files that Python opens outside of a folder; libraries that open their own are not seen.
 
-    Python's own files and the project's may be read, never written.
+    Python's own files and the project's may be read, never written. Compiled programs are kept in
+    the cache, by whatever takes long to compile: on a busy machine that is more.
     """
 
     def __init__(self) -> None:
-        self.within: str | None = None
+        self.within: tuple[str, ...] = ()
         self.strange: list[str] = []
         known = [sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), ROOT, "/proc", "/sys"]
         self.known = tuple(str(Path(path).resolve()) for path in known)
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or self.within is None or not isinstance(arguments[0], str | bytes):
+        if event != "open" or not self.within or not isinstance(arguments[0], str | bytes):
             return
         path = os.fsdecode(arguments[0])
         writes = isinstance(arguments[2], int) and arguments[2] & 3 != 0
@@ -43,11 +44,13 @@ class Opened:
     @contextmanager
     def watch(self, folder: Path) -> Iterator[None]:
         """Note what is opened outside of a folder."""
-        self.within, self.strange = str(folder), []
+        cache = os.environ.get("SELLF_CACHE")
+        self.within = (str(folder), str(Path(cache).resolve())) if cache else (str(folder),)
+        self.strange = []
         try:
             yield
         finally:
-            self.within = None
+            self.within = ()
 
 
 class Canaries:
