@@ -63,8 +63,10 @@ def policies(tmp_path):
         ("left", lambda a: a.astype("float64")),
         ("feature", lambda a: a + 50),
         ("value", lambda a: a[None]),
+        ("roots", lambda a: a[None]),
+        ("feature", lambda a: a[0]),
     ],
-    ids=["shorter", "no numbers of nodes", "unknown features", "another shape"],
+    ids=["shorter", "no numbers of nodes", "unknown features", "another shape", "roots", "scalar"],
 )
 def test_trees_that_do_not_fit_are_refused(policies, name, change):
     path = policies / "boosting" / "model.safetensors"

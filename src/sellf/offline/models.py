@@ -93,11 +93,13 @@ def from_arrays(arrays: dict[str, NDArray[Any]]) -> Model:
         )
     except (KeyError, IndexError, TypeError):
         raise InputError("the policy's model cannot be read: its file is damaged.") from None
-    nodes = len(trees.feature)
+    nodes = trees.feature.size
     whole = (trees.roots, trees.feature, trees.left, trees.right)
     each = (*whole[1:], trees.threshold, trees.value)
-    if any(array.dtype.kind != "i" for array in whole) or any(
-        array.shape != (nodes,) for array in each
+    if (
+        any(array.dtype.kind != "i" for array in whole)
+        or any(array.shape != (nodes,) for array in each)
+        or trees.roots.ndim != 1
     ):
         raise InputError("the policy's trees cannot be read: its file is damaged.")
     places = np.concatenate([trees.roots, trees.left, trees.right])
