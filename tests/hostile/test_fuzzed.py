@@ -97,6 +97,13 @@ def test_a_configuration_with_a_list_for_a_column_is_refused(tmp_path, capsys):
     assert "decision is [[]]: give a column's name" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("groups", [3.5, 7, True])
+def test_groups_that_are_no_names_are_refused_in_a_sentence(groups):
+    log = {"race": ["a", "b"] * 4, "approved": [1, 0] * 4}
+    with pytest.raises(InputError, match=str(groups)):
+        sellf.audit(log, notion="demographic", group="race", decision="approved", groups=groups)
+
+
 def test_a_frontier_that_does_not_rise_is_damaged(tmp_path):
     from sellf.studies import frontiers
     from sellf.studies.store import open_store

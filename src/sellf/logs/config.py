@@ -159,7 +159,7 @@ def _groups(given: Any) -> dict[str, tuple[str, ...]]:
         return {}
     if isinstance(given, Mapping):
         return {str(name): tuple(map(str, values_of(value))) for name, value in given.items()}
-    parts = given.split(",") if isinstance(given, str) else list(given)
+    parts = given.split(",") if isinstance(given, str) else values_of(given)
     found: dict[str, tuple[str, ...]] = {}
     for part in parts:
         name, is_named, own = str(part).partition("=")
