@@ -192,6 +192,15 @@ def use_typed(folder: Path) -> Any:
     return "whatever it says"
 
 
+def _numeral(cell: str) -> bool:
+    """Return whether a cell of a CSV file is a number that has another name than its letters."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return cell in NUMERALS
+    return cell in NUMERALS or not math.isfinite(number) or abs(number) >= 2**53
+
+
 def _in_memory(path: Path, case: dict[str, Any]) -> Any:
     """Return the same rows without a file, where there is a way to say so."""
     if case["stays"] and "person" in case["options"]:
@@ -204,7 +213,7 @@ def _in_memory(path: Path, case: dict[str, Any]) -> Any:
         return None
     header, *rows = case["cells"]
     found = {cell for row in (header, *rows) for cell in row}
-    if any("\r" in cell or "\0" in cell for cell in found) or found & set(NUMERALS):
+    if any("\r" in cell or "\0" in cell for cell in found) or any(map(_numeral, found)):
         return None  # no CSV file can hold the one, and numbers are numbers however written
     if len(set(header)) < len(header):
         return None  # a mapping cannot have a name twice
