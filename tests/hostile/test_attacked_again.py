@@ -188,3 +188,16 @@ def test_names_that_lead_nowhere(log, tmp_path, capsys):
 def test_a_frontier_is_not_computed_for_a_picture_that_cannot_be_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr("sellf.cli.frontier.frontier", lambda *_, **__: pytest.fail("it was"))
     assert main(["frontier", "lending", "--plot", str(tmp_path / "nowhere" / "x.png")]) == 2
+
+
+@pytest.mark.parametrize("digits", [25, 280, 4_000, 6_000])
+def test_long_numbers_in_a_condition_are_compared_with_or_refused(tmp_path, capsys, digits):
+    log = tmp_path / "log.csv"
+    log.write_text("race,approved,p\n" + "a,1,0.5\nb,0,0.5\n" * 20)
+    typed = ["audit", str(log), "--group", "race", "--decision", "approved", "--seed", "1"]
+    code = main([*typed, "--notion", "demographic", "--where", f"p < {'9' * digits}"])
+    if digits <= 300:
+        assert code == 0
+    else:
+        assert code == 2
+        assert f"a number of {digits:,} digits" in capsys.readouterr().err

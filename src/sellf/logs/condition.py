@@ -28,6 +28,8 @@ TOKEN = re.compile(
 COMPARISONS = {"=": "==", "==": "==", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">",
                ">=": ">="}  # fmt: skip
 EXAMPLE = "--where \"year = 2014 and race in ('B', 'W')\""
+DIGITS = 300
+"""Of a number, at most."""
 DEEPEST = 50
 """How far parentheses and `not` may be nested."""
 
@@ -198,7 +200,13 @@ class _Reader:
             kind, text = self.tokens[self.at]
             if kind == "number":
                 self.at += 1
-                return float(text) if re.search(r"[.eE]", text) else int(text)
+                if len(text) > DIGITS:
+                    raise InputError(
+                        f"where compares with a number of {len(text):,} digits, {text[:12]}...: "
+                        f"{DIGITS} are the most."
+                    )
+                # Engines' whole numbers end at 2^63.
+                return int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else float(text)
             if kind == "word":
                 self.at += 1
                 return text[1:-1].replace("''", "'")
