@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sellf.audit.result import Audit, GroupFigures
 from sellf.fairness.notions import define
 from sellf.logs.names import say
+from sellf.palette import VIEWS
 from sellf.report.charts import (
     Marks,
     Plot,
@@ -29,13 +30,13 @@ def disparity(audits: Sequence[Audit]) -> Rows:
     first = audits[0]
     confidence = f"{1 - first.delta:.0%} interval"
     marks = [
-        Marks("ours", numbers(a.difference.value for a in audits), 0, "circle"),
-        Marks("accepted only", numbers(a.naive for a in audits), 1, "cross"),
-        Marks("imputed", numbers(a.imputed for a in audits), 2, "diamond"),
+        Marks("ours", numbers(a.difference.value for a in audits), VIEWS["true"], "circle"),
+        Marks("accepted only", numbers(a.naive for a in audits), VIEWS["accepted"], "cross"),
+        Marks("imputed", numbers(a.imputed for a in audits), VIEWS["imputed"], "diamond"),
     ]
     if all(a.truth for a in audits):
         true = [max(a.truth.values()) - min(a.truth.values()) for a in audits if a.truth]
-        marks.append(Marks("truth", numbers(true), 6, "ring"))
+        marks.append(Marks("truth", numbers(true), VIEWS["exact"], "ring"))
     answers = "; ".join(
         f"{a.notion}: between {a.difference.low:.3f} and {a.difference.high:.3f}, {a.verdict}"
         for a in audits
@@ -60,13 +61,13 @@ def groups(audit: Audit) -> Rows:
     items = sorted(audit.by_group.items(), key=lambda item: -item[1].value)
     groups = [group for _, group in items]
     marks = [
-        Marks("ours", numbers(g.value for g in groups), 0, "circle"),
-        Marks("accepted only", numbers(g.naive for g in groups), 1, "cross"),
-        Marks("imputed", numbers(g.imputed for g in groups), 2, "diamond"),
+        Marks("ours", numbers(g.value for g in groups), VIEWS["true"], "circle"),
+        Marks("accepted only", numbers(g.naive for g in groups), VIEWS["accepted"], "cross"),
+        Marks("imputed", numbers(g.imputed for g in groups), VIEWS["imputed"], "diamond"),
     ]
     if audit.truth is not None:
         true = [audit.truth[name] for name, _ in items]
-        marks.append(Marks("truth", numbers(true), 6, "ring"))
+        marks.append(Marks("truth", numbers(true), VIEWS["exact"], "ring"))
     highest = groups[0].value
     return Rows(
         title=f"{audit.notion.capitalize()} by group",

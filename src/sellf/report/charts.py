@@ -10,13 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sellf.palette import LOOKS, Marker
+
 Number = float | None
 """A figure; None where there is none."""
-Marker = Literal["circle", "diamond", "square", "triangle", "cross", "ring"]
-MARKERS: tuple[Marker, ...] = ("circle", "diamond", "square", "triangle", "cross", "ring")
-DASHES = ("", "7 4", "2 4", "10 4 2 4")
-COLOURS = 8
-"""How many the palette has (Okabe and Ito's, in report.css)."""
+STROKE = 2.2
+"""The width of a line."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,18 @@ class Series:
     labels: list[str] | None = None
     """What each point is, for whoever points at it."""
     colour: int = 0
-    """Its colour; series of one colour differ in `style`."""
+    """The place of its colour in the palette; series of one colour differ in `style`."""
     style: int = 0
-    """Its dash and marker."""
+    """The place of its dash and marker."""
     small: bool = False
     """Whether its points are of minor interest."""
+    step: bool = False
+    """Whether its line goes on level up to the next point, as a Pareto front does."""
 
     @property
     def marker(self) -> Marker:
         """The shape of its points."""
-        return MARKERS[self.style % len(MARKERS)]
+        return LOOKS[self.style % len(LOOKS)].marker
 
     def thinner(self, most: int) -> "Series":
         """Return a line with at most so many points, the first and the last among them."""
@@ -166,6 +167,11 @@ class Shares:
 
 
 Chart = Plot | Rows | Shares
+
+
+def dashes(style: int) -> str | None:
+    """Return the dashes of a line as SVG has them; None for a line without gaps."""
+    return " ".join(f"{STROKE * part:.3g}" for part in LOOKS[style % len(LOOKS)].dash) or None
 
 
 def numbers(values: Any) -> list[Number]:
