@@ -56,19 +56,24 @@ def disparity(audits: Sequence[Audit]) -> Rows:
     )
 
 
+def _estimate(group: GroupFigures) -> float:
+    """Return a group's estimate; NaN where the log tells nothing, not even of its accepted."""
+    return group.value if group.unidentified < 1 else float("nan")
+
+
 def groups(audit: Audit) -> Rows:
     """Return the utility of every group."""
     items = sorted(audit.by_group.items(), key=lambda item: -item[1].value)
     groups = [group for _, group in items]
     marks = [
-        Marks("ours", numbers(g.value for g in groups), VIEWS["true"], "circle"),
+        Marks("ours", numbers(map(_estimate, groups)), VIEWS["true"], "circle"),
         Marks("accepted only", numbers(g.naive for g in groups), VIEWS["accepted"], "cross"),
         Marks("imputed", numbers(g.imputed for g in groups), VIEWS["imputed"], "diamond"),
     ]
     if audit.truth is not None:
         true = [audit.truth[name] for name, _ in items]
         marks.append(Marks("truth", numbers(true), VIEWS["exact"], "ring"))
-    highest = groups[0].value
+    highest = max((g.value for g in groups if g.unidentified < 1), default=groups[0].value)
     return Rows(
         title=f"{audit.notion.capitalize()} by group",
         text=f"For each group {_meaning(audit)}. All bars hold at once with "
