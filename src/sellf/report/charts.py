@@ -198,20 +198,6 @@ def band(name: str, x: Any, mean: np.ndarray, spread: np.ndarray, colour: int) -
     )
 
 
-def thinned(x: Any, runs: Any, most: int = 120) -> tuple[Any, Any]:
-    """Return at most so many points, each the mean of those next to it."""
-    x, values = np.asarray(x, float), np.asarray(runs, float)
-    step = -(-len(x) // most)
-    if step <= 1:
-        return x, values
-    starts = np.arange(0, len(x), step)
-    width = np.diff(starts, append=len(x))
-    return (
-        np.add.reduceat(x, starts) / width,
-        np.add.reduceat(values, starts, axis=-1) / width,
-    )
-
-
 def shown(name: Any) -> str:
     """Return a name as it can be shown: nothing invisible, nothing that turns text around."""
     text = str(name).encode("utf-8", "replace").decode()

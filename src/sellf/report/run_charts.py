@@ -16,11 +16,10 @@ from sellf.report.charts import (
     band,
     numbers,
     shown,
-    thinned,
 )
 from sellf.report.configurations import MOST_LINES, Configuration, listed, looks_of, omega_of
 from sellf.report.page import Block, Pair, Paragraph
-from sellf.studies.statistics import INTERVAL, half_widths, mean_over, spread_name
+from sellf.studies.statistics import INTERVAL, half_widths, mean_over, spread_name, thinned
 
 VIEWS = {
     "true": "true",
