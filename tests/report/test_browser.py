@@ -285,6 +285,6 @@ def test_without_scripts_everything_can_be_read(show, kind):
 def test_no_serious_barrier_is_found(show, kind, scheme):
     driver = show(kind, scheme=scheme)
     driver.execute_script(AXE)
-    driver.set_script_timeout(60)
+    driver.set_script_timeout(180)
     found = driver.execute_async_script(BARRIERS)
     assert [one for one in found if one[0] in ("serious", "critical")] == []
