@@ -10,6 +10,7 @@ from matplotlib.markers import MarkerStyle
 
 from sellf import palette
 from sellf.numbers import figure, tick
+from sellf.report.charts import zoomed
 from sellf.report.page import colours
 from sellf.report.svg import mark
 
@@ -62,3 +63,12 @@ def test_numbers_are_written_one_way():
     assert {value: figure(value) for value in written} == written
     assert figure(None) == figure(float("nan")) == figure(float("inf")) == "—"
     assert [tick(v) for v in (0, 0.05, 150.0, 20_000.0)] == ["0", "0.05", "150", "20,000"]
+
+
+def test_axes_show_the_part_in_which_shares_differ():
+    low, high = zoomed([0.50, 0.52, float("nan")])
+    assert 0.45 < low < 0.50
+    assert 0.52 < high < 0.57
+    assert zoomed([0.1, 0.9]) == (0.0, 1.0)
+    assert zoomed([0.0, 0.01])[0] == 0.0
+    assert zoomed([float("nan")]) == (0.0, 1.0)

@@ -120,7 +120,7 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
         figures = result.summary()
         table.add_row(
             name_of(name, "bold"),
-            f"{figures['reward']:,.0f} ({figures['reward_std']:.0f})",
+            f"{figures['reward']:,.0f} ({figures['reward_std']:,.0f})",
             f"{_three(figures['disparity'])} ({_three(figures['disparity_std'])})",
             _three(figures["disparity_imputed"]),
             _three(figures["disparity_accepted"]),

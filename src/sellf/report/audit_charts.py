@@ -16,6 +16,7 @@ from sellf.report.charts import (
     distinct,
     numbers,
     shown,
+    zoomed,
 )
 from sellf.report.page import Block, Paragraph, Section
 
@@ -86,23 +87,9 @@ def groups(audit: Audit) -> Rows:
         high=numbers(g.high for g in groups),
         interval=f"{1 - audit.delta:.0%} interval",
         band=(max(highest - audit.omega, 0.0), highest, f"within {audit.omega:g} of the highest"),
-        x_range=_zoomed(groups),
+        x_range=zoomed(x for g in groups for x in (g.low, g.high, g.naive, g.imputed)),
         tabled="the table of numbers",
     )
-
-
-WIDE = 0.5
-"""Where groups spread over more than this, the axis is the whole of what is possible."""
-
-
-def _zoomed(groups: Sequence[GroupFigures]) -> tuple[float, float]:
-    """Return the part of the axis in which groups differ."""
-    figures = [x for g in groups for x in (g.low, g.high, g.naive, g.imputed) if x == x]
-    low, high = min(figures), max(figures)
-    if high - low > WIDE:
-        return 0.0, 1.0
-    around = max(high - low, 0.02) / 4
-    return max(round(low - around, 2), 0.0), min(round(high + around, 2), 1.0)
 
 
 def doubts(audit: Audit) -> list[Block]:

@@ -4,7 +4,7 @@ Three kinds are enough: lines or points over x, rows with intervals and marks, s
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -172,6 +172,20 @@ Chart = Plot | Rows | Shares
 def dashes(style: int) -> str | None:
     """Return the dashes of a line as SVG has them; None for a line without gaps."""
     return " ".join(f"{STROKE * part:.3g}" for part in LOOKS[style % len(LOOKS)].dash) or None
+
+
+WIDE = 0.5
+"""Where shares spread over more than this, their axis is the whole of what is possible."""
+
+
+def zoomed(shares: Iterable[float]) -> tuple[float, float]:
+    """Return the part of an axis from 0 to 1 in which shares differ; NaN is left out."""
+    known = [share for share in shares if share == share] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    if high - low > WIDE:
+        return 0.0, 1.0
+    around = max(high - low, 0.02) / 4
+    return max(round(low - around, 2), 0.0), min(round(high + around, 2), 1.0)
 
 
 def numbers(values: Any) -> list[Number]:

@@ -16,6 +16,7 @@ from sellf.report.charts import (
     band,
     numbers,
     shown,
+    zoomed,
 )
 from sellf.report.configurations import MOST_LINES, Configuration, listed, looks_of, omega_of
 from sellf.report.page import Block, Pair, Paragraph
@@ -162,11 +163,23 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
         )
     ]
     drawn = drawn_groups(configurations)
+    # One scale for all configurations, so that they can be compared.
+    axes = {
+        what: zoomed(
+            edge
+            for one in configurations
+            for mean, spread in [one.over_time(what)]
+            for edge in np.stack([mean - np.nan_to_num(spread), mean + np.nan_to_num(spread)])[
+                ..., drawn
+            ].flat
+        )
+        for what in ("acceptance", "qualification")
+    }
     for one in configurations:
         found = one.evaluations[0]
         time, groups = found.by_time["time"], [shown(found.groups[i]) for i in drawn]
         charts: list[Chart] = []
-        for what in ("acceptance", "qualification"):
+        for what, ends_of_axis in axes.items():
             mean, spread = (part[:, drawn] for part in one.over_time(what))
             ends = listed([f"{g} {mean[-1, i]:.2f}" for i, g in enumerate(groups[:MOST_LINES])])
             charts.append(
@@ -180,7 +193,7 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
                         for i, group in enumerate(groups)
                     ],
                     x_range=(0.0, None),
-                    y_range=(0.0, 1.0),
+                    y_range=ends_of_axis,
                     spread=_spread([one]),
                 )
             )
