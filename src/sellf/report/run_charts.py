@@ -165,14 +165,7 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
     drawn = drawn_groups(configurations)
     # One scale for all configurations, so that they can be compared.
     axes = {
-        what: zoomed(
-            edge
-            for one in configurations
-            for mean, spread in [one.over_time(what)]
-            for edge in np.stack([mean - np.nan_to_num(spread), mean + np.nan_to_num(spread)])[
-                ..., drawn
-            ].flat
-        )
+        what: zoomed(edge for one in configurations for edge in _edges(one, what, drawn))
         for what in ("acceptance", "qualification")
     }
     for one in configurations:
@@ -199,6 +192,13 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
             )
         blocks.append(Pair(charts))
     return blocks
+
+
+def _edges(one: Configuration, what: str, drawn: list[int]) -> np.ndarray:
+    """Return where the bands of some groups end, over deployment."""
+    mean, spread = one.over_time(what)
+    half = np.nan_to_num(spread)
+    return np.stack([mean - half, mean + half])[..., drawn].ravel()
 
 
 def drawn_groups(configurations: Sequence[Configuration]) -> list[int]:
