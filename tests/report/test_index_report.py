@@ -43,7 +43,7 @@ def test_every_audit_has_a_line_with_the_figures_that_its_file_holds(saved, tmp_
         for name, value in (("disparity", "value"), ("low", "low"), ("high", "high")):
             assert float(line[name][0]) == pytest.approx(one["difference"][value], rel=1e-6)
     fair = sum(one["verdict"] == "fair" for one in held)
-    assert f"{fair} fair" in "".join(page.texts)
+    assert f"{fair} {'is' if fair == 1 else 'are'} fair" in "".join(page.texts)
 
 
 def test_lines_lead_to_sections_that_are_there(saved, folder, tmp_path, monkeypatch):

@@ -81,7 +81,9 @@ def _answer(audits: Sequence[SavedAudit], runs: Sequence["Run"]) -> str:
     sentences = []
     if audits:
         found = [one.audit.verdict for one in audits]
-        counts = [f"{found.count(v)} {v}" for v in VERDICTS if v in found]
+        counts = [
+            f"{n:,} {'is' if n == 1 else 'are'} {v}" for v in VERDICTS if (n := found.count(v))
+        ]
         sentences.append(f"Of {len(audits):,} audits, {', '.join(counts)}.")
     gaps = [gap for run in runs if (gap := run.figure("true")) is not None]
     if gaps:
