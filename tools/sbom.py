@@ -50,14 +50,14 @@ def licence(name: str, version: str) -> list[dict[str, Any]] | None:
         return None
     if about["Version"] != version:
         return None
-    if about.get("License-Expression"):
+    if "License-Expression" in about:
         return [{"expression": about["License-Expression"]}]
     classified = [
         CLASSIFIED.get(line.split(" :: ")[-1], line.split(" :: ")[-1])
         for line in about.get_all("Classifier", ())
         if line.startswith("License :: ")
     ]
-    own = (about.get("License") or "").strip()
+    own = about["License"].strip() if "License" in about else ""
     named = [own] if own and "\n" not in own and len(own) <= LONGEST else []
     best = named if own in IDENTIFIERS else classified or named
     return [{"license": {"id" if one in IDENTIFIERS else "name": one}} for one in best]
