@@ -6,7 +6,7 @@ has the same look everywhere; other things (groups, views, variants) have the fi
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Marker = Literal[
     "circle", "diamond", "square", "triangle", "cross", "ring", "down", "left", "right",
@@ -113,7 +113,7 @@ SHAPES: dict[Marker, Corners] = {
 """The corners of filled markers, for a radius of 1; "circle", "ring" and "cross" have none."""
 
 
-def drawn(look: Look) -> dict[str, object]:
+def drawn(look: Look) -> dict[str, Any]:
     """Return colour and dashes of a line as matplotlib takes them."""
     return {"color": look.light, "linestyle": (0, look.dash) if look.dash else "-"}
 
