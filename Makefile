@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --requirement
 PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: help demo docs test test-slow fuzz kills lint format build bench bench-rivals tables lock clean
+.PHONY: help demo docs test test-slow fuzz kills lint format build check-build sbom bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -53,6 +53,12 @@ format: .venv/.dev ## put the code into the house style
 
 build: .venv/.dev ## a wheel and a source archive, in dist/
 	$(BIN)/python -m build --no-isolation
+
+check-build: .venv/.dev ## both archives, installed into an empty environment and used (two minutes)
+	$(BIN)/python tools/check_build.py
+
+sbom: .venv/.dev ## write the bill of materials of what is locked anew
+	$(BIN)/python tools/sbom.py
 
 bench: .venv/.dev ## how fast, as ratios measured in one run (run nothing else meanwhile)
 	taskset -c 0 $(BIN)/python -m benchmarks fairness worlds training

@@ -105,6 +105,16 @@ def test_locks_hold_the_same_versions_each_with_its_hashes(name):
         assert all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", one) for one in hashes)
 
 
+def test_worlds_fit_into_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["worlds"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown
+    for word in ("school-continuous ", "lending-amounts ", "African-American, Caucasian"):
+        assert word in shown
+
+
 def test_worlds_are_listed_with_their_figures(capsys):
     assert main(["worlds"]) == 0
     shown = capsys.readouterr().out

@@ -56,7 +56,8 @@ def test_the_wheel_says_what_it_is(built):
         folder = f"sellf-{sellf.__version__}.dist-info"
         metadata = wheel.read(f"{folder}/METADATA").decode()
         assert "sellf = sellf.cli:entry" in wheel.read(f"{folder}/entry_points.txt").decode()
-        assert f"{folder}/licenses/LICENSE" in wheel.namelist()
+        for ours in ("LICENSE", "NOTICE.md", "src/sellf/report/assets/echarts.LICENSE"):
+            assert f"{folder}/licenses/{ours}" in wheel.namelist()
     assert "# sellf" in metadata
     always = [
         Requirement(line.removeprefix("Requires-Dist: ")).name
@@ -70,8 +71,11 @@ def test_the_source_archive_can_be_tested_and_built_again(built):
     (path,) = built.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    for needed in ("pyproject.toml", "Makefile", "constraints.txt", "README.md", "LICENSE"):
-        assert needed in names
+    needed = {
+        "pyproject.toml", "Makefile", "constraints.txt", "README.md", "LICENSE", "CITATION.cff",
+        "NOTICE.md", "CHANGELOG.md", "sbom.cdx.json",
+    }  # fmt: skip
+    assert needed <= names
     for folder in ("tests", "tools", "examples", "benchmarks"):
         for file in (ROOT / folder).rglob("*.py"):
             assert file.relative_to(ROOT).as_posix() in names

@@ -43,7 +43,7 @@ def main() -> None:
             axes.plot(time, naive, color="#555555", linestyle="--", label="seen among the accepted")
             axes.axhline(OMEGA, color="black", linewidth=0.8, linestyle=":")
             axes.set(title=title, ylim=(-0.02, 0.5), xlabel="decisions")
-            axes.xaxis.set_major_formatter(style.thousands)
+            style.plain_ticks(axes)
             level = f"the truth: {np.mean(true):.2f}"
             axes.text(time[-1], max(true.max(), OMEGA) + 0.015, level, ha="right", color="#B34700")
             axes.text(time[0], OMEGA + 0.008, "tolerated", fontsize=8)

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from sellf import durations
+
 PAGE = 4096
 """Bytes."""
 OPTIONS = {"xla_cpu_scheduler_type": 1}
@@ -27,15 +29,13 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Any:
 def cache_folder() -> str | None:
     """Return where compiled programs are kept, a folder or an address; None if nowhere.
 
-    In $SELLF_CACHE, else $XDG_CACHE_HOME/sellf, else ~/.cache/sellf; SELLF_CACHE= (empty) keeps
-    none. A cache that was configured in JAX itself stays as it is.
+    As `durations.cache_folder` says; SELLF_CACHE= (empty) keeps none. A cache that was configured
+    in JAX itself stays as it is.
     """
     configured = getattr(jax.config, "jax_compilation_cache_dir", None)
     if configured is not None:
         return configured
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = os.environ.get("SELLF_CACHE", str(Path(home) / "sellf"))
-    return folder or None
+    return durations.cache_folder() or None
 
 
 def use_cache() -> None:

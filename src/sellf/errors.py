@@ -1,8 +1,45 @@
 """Errors that are for the person who typed something, not for whoever mends the code."""
 
+import re
+
+RENAMED = {"feature": "features"}
+"""Flags whose argument in Python is called something else."""
+WORDED = ("by", "encoding", "engine", "model", "notion", "other")
+"""Flags whose value is a word in small letters; other words in small letters are prose."""
+_FLAG = re.compile(
+    r"(?P<command>`[^`]*`)"
+    r"|(?<![\w-])--(?P<flag>[a-z]+(?:-[a-z]+)*)"
+    r"(?: (?P<value>'[^']*'|[A-Z0-9](?:[\w=,/%:-]*\w)?)"
+    rf"|(?:{'|'.join(f'(?<=--{flag})' for flag in WORDED)}) (?P<word>[a-z]\w*(?:-\w+)*))?"
+)
+
 
 class InputError(ValueError):
     """What was given cannot be used; the message says what to type instead.
 
-    The command line prints the message alone and ends with exit code 2.
+    Messages name flags. In Python they name the arguments of the same meaning; the command line
+    prints the message as it was written, alone, and ends with exit code 2.
     """
+
+    @property
+    def typed(self) -> str:
+        """The message for whoever types commands."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return in_python(self.typed)
+
+
+def in_python(text: str) -> str:
+    """Return a message with arguments in place of flags; commands in backticks stay as they are."""
+    return _FLAG.sub(_argument, text)
+
+
+def _argument(found: re.Match[str]) -> str:
+    if found["command"]:
+        return found["command"]
+    name = RENAMED.get(found["flag"], found["flag"].replace("-", "_"))
+    value = found["value"] or found["word"]
+    if value is None:
+        return name
+    return f"{name}={value if value.isdigit() or value.startswith(chr(39)) else repr(value)}"

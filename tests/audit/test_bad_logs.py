@@ -48,9 +48,9 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
         (
             {**LOG, "approved": np.where(LOG["approved"] == 1, "yes", "no")},
             {},
-            "say which of them means accepted with --accepted-value",
+            "say which of them means accepted with accepted_value",
         ),
-        (LOG, {"accepted_value": "yes"}, "never 'yes', it is 0, 1: type --accepted-value"),
+        (LOG, {"accepted_value": "yes"}, "never 'yes', it is 0, 1: type accepted_value"),
         (
             change("repaid", REJECTED, 1),
             {},
@@ -58,7 +58,7 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
         ),
         (LOG, {"trust_rejected_outcomes": True}, "needs the outcome of everyone"),
         ({**LOG, "repaid": [None] * 400}, {}, r"missing for everyone who was accepted \(\d+ rows"),
-        (LOG, {"drop_missing": True}, "may be 0 or 1.* type --decided-on COLUMN --matures-after"),
+        (LOG, {"drop_missing": True}, "may be 0 or 1.* type decided_on='COLUMN' matures_after="),
         ({**LOG, "approved": [1] * 400}, {}, "in all 400 rows: this log holds accepted people"),
         (
             {**LOG, "approved": [1] * 400},

@@ -95,7 +95,7 @@ def test_equal_weights_change_nothing_but_the_method():
     for bad, words in ((-1.0, "0 or less"), (np.nan, "number")):
         with pytest.raises(InputError, match=words):
             sellf.audit({**log, "w": np.full(2000, bad)}, **COLUMNS, weight="w")
-    with pytest.raises(InputError, match="--ladder"):
+    with pytest.raises(InputError, match="ladder"):
         sellf.audit(log, **COLUMNS, weight="w", ladder=True)
 
 
@@ -129,7 +129,7 @@ def test_the_command_line_has_them(tmp_path, capsys):
         ({"within": "repaid"}, "the outcome itself"),
         ({"unknown_group": "c"}, "the groups are 'a', 'b'"),
         ({"reference": "c"}, "the groups are 'a', 'b'"),
-        ({"weight": "x", "anytime": True}, "--anytime"),
+        ({"weight": "x", "anytime": True}, "anytime"),
     ],
 )
 def test_what_cannot_be_meant_is_told(options, words):

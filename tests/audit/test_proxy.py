@@ -129,7 +129,7 @@ def test_it_is_read_back_reported_and_refused_where_it_cannot_be(tmp_path, capsy
         sellf.audit({**log(), "p": 50 * log()["p"]}, group_probability="p", **columns)
     with pytest.raises(InputError, match="both named"):
         sellf.audit(log(), group="member", group_probability="p", **columns)
-    with pytest.raises(InputError, match="--panel"):
+    with pytest.raises(InputError, match="panel"):
         sellf.audit(log(), group_probability="p", panel=True, **columns)
     import pandas as pd
 

@@ -151,3 +151,19 @@ def test_a_frame_keeps_its_own_index_and_order():
     frame = pd.concat([log().to_pandas(), log().to_pandas()[["race"]]], axis=1)
     frame.columns = ["race", "approved", "approved "]
     assert sellf.audit(frame, **OPTIONS).by_group.keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_column_name_with_a_line_break_is_read_from_a_file_as_in_memory(tmp_path, mark):
+    table = log().to_pandas().rename(columns={"race": "race\nof applicant"})
+    table.to_csv(tmp_path / "log.csv", index=False, sep=mark)
+    options = OPTIONS | {"group": "race\nof applicant"}
+    found = [sellf.audit(source, **options) for source in (tmp_path / "log.csv", table)]
+    assert found[0].difference == found[1].difference
+    assert found[0].by_group == found[1].by_group
+
+
+def test_a_quote_in_the_header_that_is_never_closed_is_refused_in_a_sentence(tmp_path, capsys):
+    (tmp_path / "log.csv").write_text('"race,approved\n' + "a,1\nb,0\n" * 20)
+    assert main(["audit", str(tmp_path / "log.csv"), *TYPED]) == 2
+    assert "cannot be read" in capsys.readouterr().err

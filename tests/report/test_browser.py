@@ -22,7 +22,7 @@ DRIVER = shutil.which("chromedriver")
 if CHROMIUM is None or DRIVER is None:
     pytest.skip("Chromium and its driver are not installed", allow_module_level=True)
 
-KINDS = ("audit", "strange", "dated", "run", "compare", "study")
+KINDS = ("audit", "strange", "dated", "run", "compare", "study", "index")
 MARK = """
 const box = document.querySelectorAll('.live')[arguments[0]];
 box.scrollIntoView({block: 'center'});
@@ -47,17 +47,32 @@ AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def pages(folder, results, tmp_path_factory):
     """Return one report of each kind, on disk."""
+    from sellf.report.studies import report_of_all
+    from sellf.studies import spec
+    from sellf.studies.collection import Collection
+
     place = tmp_path_factory.mktemp("reports")
     strange, columns = strange_log()
     dated, by_month = dated_log()
+    plain = {**by_month, "time": None, "by": None}
     texts = {
-        "audit": report.audit(sellf.audit_all(dated, **{**by_month, "time": None, "by": None})),
+        "audit": report.audit(sellf.audit_all(dated, **plain)),
         "strange": report.audit(sellf.audit(strange, **columns)),
         "dated": report.audit(sellf.audit(dated, **by_month, omega=0.25)),
         "run": report.runs([folder / "sellf-0"]),
         "compare": report.runs([folder]),
         "study": report.study(results),
+        "studies": report_of_all(
+            Collection("both", "", (spec.load("timing", quick=True),)),
+            [results],
+            "sellf study run both",
+        ),
     }
+    saved = place / "strange.json"
+    saved.write_text(sellf.audit(strange, **columns).to_json(), encoding="utf-8")
+    both = place / "all.json"
+    both.write_text(sellf.audit_all(dated, **plain).to_json(), encoding="utf-8")
+    texts["index"] = report.index([saved, both, folder])
     for name, text in texts.items():
         (place / f"{name}.html").write_text(text, encoding="utf-8")
     return place
@@ -266,10 +281,10 @@ def test_without_scripts_everything_can_be_read(show, kind):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "studies"])
 def test_no_serious_barrier_is_found(show, kind, scheme):
     driver = show(kind, scheme=scheme)
     driver.execute_script(AXE)
-    driver.set_script_timeout(60)
+    driver.set_script_timeout(180)
     found = driver.execute_async_script(BARRIERS)
     assert [one for one in found if one[0] in ("serious", "critical")] == []

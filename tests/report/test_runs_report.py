@@ -28,6 +28,19 @@ def runs(folder):
     return from_folders([folder])
 
 
+def test_an_agent_prints_itself_in_80_columns(folder):
+    import sellf
+
+    for name in ("ppo-0", "sellf-1"):
+        agent = sellf.load(folder / name)
+        printed = str(agent)
+        assert max(map(len, printed.splitlines())) < 80
+        assert f"{agent.algorithm} on lending, opportunity, seed {agent.seed}" in printed
+        assert "1,024 steps" in printed
+        assert "rollout = 256" in printed
+        assert repr(agent) == f"<Agent: {agent.algorithm} on lending, opportunity, seed {name[-1]}>"
+
+
 def test_one_program_deploys_all_algorithms_as_each_would_be_alone(folder, runs):
     import sellf
     from sellf.training.evaluation import evaluate, evaluate_all

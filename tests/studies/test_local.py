@@ -103,7 +103,7 @@ def test_a_worker_keeps_to_its_program(engine):
 def test_engines_that_make_no_sense_are_refused():
     with pytest.raises(InputError, match="did you mean 'local'"):
         engines.make("locla")
-    with pytest.raises(InputError, match="type --engine ray"):
+    with pytest.raises(InputError, match="type engine='ray'"):
         engines.make("local", address="auto")
     with pytest.raises(InputError, match="workers is -1"):
         engines.make("local", workers=-1)

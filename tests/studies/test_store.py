@@ -125,6 +125,8 @@ def test_a_store_of_another_version_is_read_but_not_written_to(tmp_path):
     assert open_store(tmp_path, write=False).read(NAME).spec == RUN
     with pytest.raises(InputError, match="holds runs of sellf"):
         store.merge(open_store(tmp_path / "new"), tmp_path)
+    mark.write_text(json.dumps(content | {"sellf": "0.1.0"}))
+    assert open_store(tmp_path).read(NAME).spec == RUN
     mark.write_text(json.dumps(content | {"format": 99}))
     with pytest.raises(InputError, match="format 99"):
         open_store(tmp_path, write=False)

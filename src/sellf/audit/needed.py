@@ -246,6 +246,8 @@ def _pending(evidence: Evidence, pair: Pair) -> Needed:
         for name in pair.names
         if total.pending[evidence.names.index(name)] > 0
     }
+    if not waiting:
+        return _impracticable("nobody of some group was accepted, so nothing tells of its outcomes")
     return Needed(
         {}, waiting, None, None,
         f"The outcomes of {_listed(waiting)} accepted people are not known yet, and may be good "

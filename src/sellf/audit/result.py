@@ -229,6 +229,7 @@ class Audit(Table):
 
     def _title(self) -> str:
         low, value, high = self.difference
+        known = all(group.unidentified < 1 for group in self.by_group.values())
         kind = "" if self.finite_sample else ", asymptotic"
         if self.void is not None:
             return (
@@ -237,9 +238,9 @@ class Audit(Table):
                 "confidence)"
             )
         return (
-            f"{self.notion} disparity {value:.3f}, between {low:.3f} and {high:.3f} "
-            f"({1 - self.delta:.0%} confidence{kind}): {self.verdict.upper()} at tolerance "
-            f"{self.omega:g}"
+            f"{self.notion} disparity {f'{value:.3f}' if known else 'undefined'}, between "
+            f"{low:.3f} and {high:.3f} ({1 - self.delta:.0%} confidence{kind}): "
+            f"{self.verdict.upper()} at tolerance {self.omega:g}"
         )
 
     def _table(self) -> dict[str, list[Any]]:
@@ -250,7 +251,7 @@ class Audit(Table):
             "accepted": [group.accepted for group in groups],
             "naive": [group.naive for group in groups],
             "imputed": [group.imputed for group in groups],
-            "ours": [group.value for group in groups],
+            "ours": [group.value if group.unidentified < 1 else float("nan") for group in groups],
             "low": [group.low for group in groups],
             "high": [group.high for group in groups],
             "unidentified": [group.unidentified for group in groups],

@@ -59,7 +59,7 @@ def _run(arguments: Sequence[str]) -> int:
         interrupts.check()
     except InputError as error:
         interrupts.check()  # what a library was interrupted in may look damaged
-        print(f"sellf: {plain(error)}", file=sys.stderr)
+        print(f"sellf: {plain(error.typed)}", file=sys.stderr)
         return 2
     except ImportError as error:
         from sellf.extras import what_to_type

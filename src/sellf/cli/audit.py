@@ -59,12 +59,13 @@ def run(
     options = {**_defaults(), **options}
     if options.get("compare") or options.get("mask_test"):
         # A library may swallow Ctrl-C.
-        with waiting("auditing"), interrupts.nothing_to_lose():
+        with waiting("auditing", *_work(source, options)), interrupts.nothing_to_lose():
             found = _in_its_place(source, options)
         print(plain_json(found.to_json()) if output.json else found)
         return
+    work = _work(source, options)
     notion = options.pop("notion")
-    with waiting("auditing"), interrupts.nothing_to_lose():
+    with waiting("auditing", *work), interrupts.nothing_to_lose():
         result = _example(notion, options) if output.example else _audit(source, notion, options)
     for kind, path in _reports(output).items():
         files.write(path, report.audit_as(result, kind, words))
@@ -75,6 +76,22 @@ def run(
     if any(audit.verdict in failing for audit in audits):
         sys.stdout.flush()
         raise SystemExit(FAILED)
+
+
+def _work(log: Any, options: dict[str, Any]) -> tuple[str, float]:
+    """Return what kind of audit this is, and the bytes that it reads: as long as others take."""
+    asked = [name for name in SLOWER if options.get(name)]
+    kind = " ".join(["audit", options["notion"], *asked])
+    try:
+        paths = named_files(log) if are_files(log) else []
+        size = sum(path.stat().st_size for path in paths)
+    except (InputError, OSError):  # told of when the log is read
+        return kind, 1.0
+    return (f"{kind} {paths[0].suffix}", float(size)) if size else (kind, 1.0)
+
+
+SLOWER = ("compare", "mask_test", "panel", "ladder", "within", "features", "by", "anytime")
+"""Options with which an audit takes longer."""
 
 
 def _reports(output: OutputFlags) -> dict[str, Path]:

@@ -282,8 +282,8 @@ def report(
     """Write a report to send: one HTML file that works offline.
 
     Args:
-        paths: the JSON that an audit printed, in a file; the folders of runs to compare; or a
-            study, by its name or TOML file.
+        paths: the JSON that an audit printed, in a file; the folders of runs to compare; a
+            study, by its name or TOML file; or several files, also with folders, for an index.
         out: the file to write.
         quick: (study) its small version.
         store: (study) the folder of runs (default: $SELLF_STORE, else sellf-store).

@@ -67,7 +67,7 @@ def _report(console: Console, folder: Path) -> None:
     try:
         report.check()
     except InputError as missing:
-        console.print(f"No report: {missing}", style="dim", markup=False)
+        console.print(f"No report: {missing.typed}", style="dim", markup=False)
         return
     page = folder / "report.html"
     files.write(page, report.runs([folder], out=page).encode())

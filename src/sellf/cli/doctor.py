@@ -141,7 +141,7 @@ def _plugins(problems: list[str], can_load: bool) -> dict[str, dict[str, str]]:
             try:
                 registry.find(name)
             except InputError as error:
-                problems.append(f"a plug-in is broken: {error}")
+                problems.append(f"a plug-in is broken: {error.typed}")
     return found
 
 
@@ -152,7 +152,7 @@ def _store(problems: list[str]) -> dict[str, Any] | None:
     try:
         store = open_store(write=False)
     except InputError as error:
-        problems.append(f"the store of studies cannot be used: {error}")
+        problems.append(f"the store of studies cannot be used: {error.typed}")
         return None
     mark = store.folder / "store.json"
     if not mark.is_file():

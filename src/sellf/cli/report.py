@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from sellf import files, interrupts, report
+from sellf.cli.showing import waiting
 from sellf.errors import InputError
 
 
@@ -16,7 +17,9 @@ def write(paths: list[Path], out: Path, *, quick: bool = False, store: Path | No
             "its name: `sellf report paper-main`."
         )
     files.check_output(out, report.inputs(paths, store))
-    text = report.of_paths(paths, out, _to_stderr, quick=quick, store=store)
+    kind = f"report of {'runs' if any(path.is_dir() for path in paths) else 'files'}"
+    with waiting("writing the report", kind, float(len(paths))):
+        text = report.of_paths(paths, out, _to_stderr, quick=quick, store=store)
     interrupts.check()  # Ctrl-C may have come while a library was imported, which swallows it
     files.write(out, text.encode())
     print(f"The report is in {out}: open it in a browser.", file=sys.stderr)

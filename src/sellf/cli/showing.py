@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from sellf import files
+from sellf import durations, files
 from sellf.errors import InputError
 from sellf.text import plain
 
@@ -36,23 +36,40 @@ def draw(result: Any, plot: Path | None) -> None:
 
 
 @contextmanager
-def waiting(title: str) -> Iterator[None]:
-    """Show for how long something goes on of which nobody knows how far it is."""
+def waiting(title: str, kind: str = "", size: float = 1.0) -> Iterator[None]:
+    """Show for how long something goes on, and how long it will if it was done here before.
+
+    Args:
+        title: what is done.
+        kind: work that takes as long, in proportion to its size.
+        size: of the work, in any unit.
+    """
     if not sys.stderr.isatty():
         yield
         return
-    from rich.progress import TimeElapsedColumn
+    from rich.progress import TextColumn, TimeElapsedColumn
 
-    bar, _ = _bar(title, TimeElapsedColumn())
+    about = durations.expected(kind, size) if kind else None
+    told = "" if about is None else f"of about {_spoken(about)}, going by the last time"
+    bar, _ = _bar(title, TimeElapsedColumn(), TextColumn(told))
     soon = Timer(PATIENCE, bar.start)
     soon.daemon = True
     soon.start()
+    since = time.monotonic()
     try:
         yield
+        taken = time.monotonic() - since
+        if kind and taken > PATIENCE:
+            durations.note(kind, taken, size)
     finally:
         soon.cancel()
         soon.join()
         bar.stop()
+
+
+def _spoken(seconds: float) -> str:
+    """Return a time as short as it is known well."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 @contextmanager

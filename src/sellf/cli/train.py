@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from rich.table import Table
 from sellf import files, interrupts
 from sellf.algorithms import catalogue
 from sellf.algorithms.config import as_dict
+from sellf.cli.showing import check_plot, draw, waiting
 from sellf.envs.worlds import WORLDS
 from sellf.errors import InputError
 from sellf.fairness import Notion
@@ -28,8 +28,6 @@ from sellf.training.agent import Agent, load
 from sellf.training.evaluation import Evaluation
 from sellf.training.evaluation import evaluate as deploy
 from sellf.training.loggers import LogWarning
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def train(
@@ -84,10 +82,7 @@ def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
 
 def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path | None) -> None:
     """Deploy and print what it came to."""
-    if plot is not None and plot.suffix not in PICTURES:
-        raise InputError(f"--plot {plot}: give a name that ends in {', '.join(PICTURES)}.")
-    if plot is not None:
-        files.check_output(plot, [run / name for name in files.RUN], "--plot")
+    check_plot(plot, [run / name for name in files.RUN])
     agent = load(run)
     print(
         f"Deploying {agent.algorithm} to new populations of {plain(agent.world.name)}: "
@@ -95,16 +90,14 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
         file=sys.stderr,
         flush=True,
     )
-    with interrupts.nothing_to_lose():
+    work = (f"evaluate {agent.world.name} {agent.notion}", float(deployments))
+    with waiting("deploying", *work), interrupts.nothing_to_lose():
         result = deploy(agent, deployments=deployments, seed=seed)
     if as_json:
         print(json.dumps(result.summary()))
     else:
         Console(highlight=False).print(summary_table({agent.algorithm: result}))
-    if plot is not None:
-        picture = BytesIO()
-        result.plot().savefig(picture, dpi=150, format=plot.suffix[1:])
-        files.write(plot, picture.getvalue())
+    draw(result, plot)
 
 
 def summary_table(results: dict[str, Evaluation]) -> Table:
@@ -127,7 +120,7 @@ def summary_table(results: dict[str, Evaluation]) -> Table:
         figures = result.summary()
         table.add_row(
             name_of(name, "bold"),
-            f"{figures['reward']:,.0f} ({figures['reward_std']:.0f})",
+            f"{figures['reward']:,.0f} ({figures['reward_std']:,.0f})",
             f"{_three(figures['disparity'])} ({_three(figures['disparity_std'])})",
             _three(figures["disparity_imputed"]),
             _three(figures["disparity_accepted"]),

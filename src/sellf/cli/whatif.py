@@ -61,7 +61,7 @@ def whatif(
     result: Any
     if asked.policy is not None:
         notions = list(asked.notion) or None
-        with waiting("comparing policies"), interrupts.nothing_to_lose():
+        with waiting("comparing policies", "whatif"), interrupts.nothing_to_lose():
             result = compare(
                 source, policy=asked.policy, cost=asked.cost, notions=notions, **options
             )

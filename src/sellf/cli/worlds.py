@@ -2,12 +2,15 @@
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from sellf.envs.registration import IDS
 from sellf.envs.tables import provenance
 from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS, make_world
 from sellf.errors import InputError
+from sellf.text import name as name_of
+from sellf.text import plain
 
 
 def print_worlds(name: str | None) -> None:
@@ -49,27 +52,24 @@ def _actions(world: World) -> str:
 
 
 def _all() -> Table:
-    table = Table(show_lines=True)
-    for heading in ("world", "groups", "inputs", "cost", "horizon", "dynamics", "figures"):
-        right = heading in ("inputs", "cost", "horizon")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=right)
+    """Return a few lines for each world, which a terminal of any width can show."""
+    table = Table(show_header=False, box=None, padding=(0, 2, 1, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
     for name, kind in WORLDS.each():
         try:
             if isinstance(kind, InputError):
                 raise kind
             world = make_world(name)
         except (InputError, TypeError) as error:
-            table.add_row(f"[bold]{name}[/bold]", *[""] * 4, f"cannot be made: {error}", "")
+            table.add_row(name_of(name, "bold"), Text(plain(f"cannot be made: {error}")))
             continue
         told = provenance(kind.source) if kind.source else "an installed package"
-        source = told.removeprefix("source: ").split(";")[0]
-        table.add_row(
-            f"[bold]{name}[/bold]",
-            ", ".join(world.groups),
-            str(world.inputs),
-            f"{world.cost:g}",
-            f"{world.horizon:,}",
+        lines = (
+            f"{', '.join(world.groups)}; {world.inputs} inputs; cost {world.cost:g}; "
+            f"{world.horizon:,} decisions",
             kind.dynamics,
-            source,
+            f"figures: {told.removeprefix('source: ').split(';')[0]}",
         )
+        table.add_row(name_of(name, "bold"), Text("\n".join(map(plain, lines))))
     return table

@@ -80,6 +80,10 @@ def as_pandas(columns: Mapping[str, Any]) -> Any | None:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
     if isinstance(value, float):
+        if value != value:
+            return "undefined"
         return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
     return plain(value, keep="")

@@ -115,12 +115,17 @@ def _present(result: Tally) -> Tally:
     return Tally(names, *kept)
 
 
+def _ones(chunk: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which values are 1, and which are 1 or 0."""
+    if chunk.dtype.kind == "b":
+        return chunk, np.ones(1, dtype=bool)
+    positive = chunk == 1
+    return positive, positive | (chunk == 0)
+
+
 def _binary(name: str, values: NDArray[Any], part: slice) -> NDArray[np.bool_]:
     chunk = values[part]
-    if chunk.dtype.kind == "b":
-        return chunk
-    positive = chunk == 1
-    valid = positive | (chunk == 0)
+    positive, valid = _ones(chunk)
     if not valid.all():
         every = (values == 1) | (values == 0)
         refuse_row(name, values, ~every, "it must be 0 or 1 (or False or True).")
@@ -131,10 +136,7 @@ def _label(
     values: NDArray[Any], part: slice, accepted: NDArray[np.bool_], every_label: bool
 ) -> NDArray[np.bool_]:
     chunk = values[part]
-    if chunk.dtype.kind == "b":
-        return chunk
-    positive = chunk == 1
-    valid = positive | (chunk == 0)
+    positive, valid = _ones(chunk)
     if not valid.all():
         unknown = np.isnan(chunk)
         allowed = valid | (unknown & ~accepted & (not every_label))

@@ -20,10 +20,17 @@ def opened(path: Path) -> IO[Any]:
     return TextIOWrapper(open_text(path), newline="", encoding="utf-8-sig")
 
 
-def first_line(path: Path) -> str:
-    """Return the first line of a file, or as much of it as a line may have."""
+def first_line(path: Path, quote: str = '"') -> str:
+    """Return the header of a file, or as much of it as a line may have.
+
+    It is the first line, and those that follow as long as a name's quotes are open.
+    """
     with opened(path) as file:
-        return file.readline(LONGEST)
+        line = file.readline(LONGEST)
+        while line.count(quote) % 2 and len(line) < LONGEST and (more := file.readline(LONGEST)):
+            line += more
+        # Quotes that never close are no header of several lines.
+        return line if line.count(quote) % 2 == 0 else line.partition("\n")[0] + "\n"
 
 
 def separator(line: str) -> str | None:
@@ -42,7 +49,7 @@ def fault(path: Path, mark: str | None = None, quote: str = '"') -> str | None:
         mark: what separates values; None: as the header looks.
         quote: what stands around values.
     """
-    mark = mark or separator(first_line(path))
+    mark = mark or separator(first_line(path, quote))
     if mark is None:
         return None
     seen = _Lines()

@@ -164,8 +164,11 @@ def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
 
 
 def _read_csv(connection: Any, texts: list[Path], reading: Reading) -> Any:
+    header = csv_faults.first_line(texts[0], reading.quote or '"').rstrip("\r\n")
+    # DuckDB finds no separator by itself where a name in the header has a line break.
+    found = csv_faults.separator(header) if "\n" in header else None
     asked: dict[str, Any] = {
-        "delimiter": reading.separator,
+        "delimiter": reading.separator or found,
         "decimal": reading.decimal,
         # As words, so that a column of numbers in which NA stands for none is one of numbers.
         "na_values": ["", *reading.missing_value] if reading.missing_value else None,
@@ -301,11 +304,12 @@ def _common_header(paths: list[Path], texts: list[Path], reading: Reading) -> li
 
 
 def _header(path: Path, reading: Reading) -> list[str]:
-    line = csv_faults.first_line(path)
+    quote = reading.quote or '"'
+    line = csv_faults.first_line(path, quote)
     mark = reading.separator or csv_faults.separator(line)
     if mark is None:
         return [line.strip()]
-    return next(csv.reader([line], delimiter=mark, quotechar=reading.quote or '"'))
+    return next(csv.reader(line.splitlines(keepends=True), delimiter=mark, quotechar=quote))
 
 
 def _what_is_odd(paths: list[Path], texts: list[Path], reading: Reading, said: str) -> str:

@@ -93,7 +93,7 @@ def read_as(raw: Sequence[Any], name: str, option: str) -> list[Any]:
     try:
         names = [None if missing(value) else _name(value) for value in raw]
     except InputError as error:
-        raise InputError(f"{option} {name!r}: {error}") from None
+        raise InputError(f"{option} {name!r}: {error.typed}") from None
     kinds = {_kind(name) for name in names if name is not None}
     if len(kinds) < 2:
         return names

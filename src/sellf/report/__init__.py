@@ -61,8 +61,7 @@ def runs(
         notify: is told what takes long.
     """
     check()
-    if find_spec("jax") is None:
-        raise InputError("a report of runs needs JAX: type `pip install 'sellf[train]'`.")
+    _check_training()
     from sellf.report.compare import report
     from sellf.report.run_data import from_folders
 
@@ -126,10 +125,11 @@ def of_paths(
     quick: bool = False,
     store: Path | None = None,
 ) -> str:
-    """Return the report of what paths hold: an audit's JSON, folders of runs, or a study.
+    """Return the report of what paths hold: an audit's JSON, folders of runs, a study, or an index.
 
     Args:
-        paths: one file, the name of one study, or any number of folders.
+        paths: one file, the name of one study, or any number of folders; several files, or
+            files and folders, for an index of them all.
         out: where it will be written.
         notify: is told what takes long.
         quick: (study) its small version.
@@ -149,12 +149,41 @@ def of_paths(
     if not saved:
         return runs(paths, out=out, notify=notify)
     if len(paths) > 1:
-        raise InputError(
-            f"{saved[0]} is a file: a report is of one audit, or of any number of run folders."
-        )
+        return index(paths, out=out, notify=notify)
     from sellf.audit.saved import read
 
     return audit(read(saved[0]))
+
+
+def index(
+    paths: Sequence[str | Path],
+    *,
+    out: str | Path = "index.html",
+    notify: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Return an index of audits and runs as one HTML file: a line for each, and its details.
+
+    Args:
+        paths: files that `sellf audit --json` wrote, and folders of runs, in any number.
+        out: where it will be written; it is part of the command that the index names.
+        notify: is told what takes long.
+    """
+    check()
+    from sellf.audit.saved import read
+    from sellf.report.overview import report, saved
+
+    found = [Path(path) for path in paths]
+    files = [path for path in found if path.is_file()]
+    folders = [path for path in found if not path.is_file()]
+    audits = [one for path in files for one in saved(path, read(path))]
+    trained = []
+    if folders:
+        _check_training()
+        from sellf.report.run_data import from_folders
+
+        trained = from_folders(folders, notify)
+    words = ["sellf", "report", *map(str, paths), "-o", str(out)]
+    return report(audits, trained, shlex.join(words))
 
 
 def inputs(paths: Sequence[Path], store: Path | None = None) -> list[Path]:
@@ -186,4 +215,9 @@ def check() -> None:
         raise InputError("a report needs Jinja2: type `pip install 'sellf[report]'`.")
 
 
-__all__ = ["audit", "check", "inputs", "of_paths", "runs", "stored_study", "study"]
+def _check_training() -> None:
+    if find_spec("jax") is None:
+        raise InputError("a report of runs needs JAX: type `pip install 'sellf[train]'`.")
+
+
+__all__ = ["audit", "check", "index", "inputs", "of_paths", "runs", "stored_study", "study"]

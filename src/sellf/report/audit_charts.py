@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sellf.audit.result import Audit, GroupFigures
 from sellf.fairness.notions import define
 from sellf.logs.names import say
+from sellf.palette import VIEWS
 from sellf.report.charts import (
     Marks,
     Plot,
@@ -15,6 +16,7 @@ from sellf.report.charts import (
     distinct,
     numbers,
     shown,
+    zoomed,
 )
 from sellf.report.page import Block, Paragraph, Section
 
@@ -29,13 +31,13 @@ def disparity(audits: Sequence[Audit]) -> Rows:
     first = audits[0]
     confidence = f"{1 - first.delta:.0%} interval"
     marks = [
-        Marks("ours", numbers(a.difference.value for a in audits), 0, "circle"),
-        Marks("accepted only", numbers(a.naive for a in audits), 1, "cross"),
-        Marks("imputed", numbers(a.imputed for a in audits), 2, "diamond"),
+        Marks("ours", numbers(a.difference.value for a in audits), VIEWS["true"], "circle"),
+        Marks("accepted only", numbers(a.naive for a in audits), VIEWS["accepted"], "cross"),
+        Marks("imputed", numbers(a.imputed for a in audits), VIEWS["imputed"], "diamond"),
     ]
     if all(a.truth for a in audits):
         true = [max(a.truth.values()) - min(a.truth.values()) for a in audits if a.truth]
-        marks.append(Marks("truth", numbers(true), 6, "ring"))
+        marks.append(Marks("truth", numbers(true), VIEWS["exact"], "ring"))
     answers = "; ".join(
         f"{a.notion}: between {a.difference.low:.3f} and {a.difference.high:.3f}, {a.verdict}"
         for a in audits
@@ -55,19 +57,24 @@ def disparity(audits: Sequence[Audit]) -> Rows:
     )
 
 
+def _estimate(group: GroupFigures) -> float:
+    """Return a group's estimate; NaN where the log tells nothing, not even of its accepted."""
+    return group.value if group.unidentified < 1 else float("nan")
+
+
 def groups(audit: Audit) -> Rows:
     """Return the utility of every group."""
     items = sorted(audit.by_group.items(), key=lambda item: -item[1].value)
     groups = [group for _, group in items]
     marks = [
-        Marks("ours", numbers(g.value for g in groups), 0, "circle"),
-        Marks("accepted only", numbers(g.naive for g in groups), 1, "cross"),
-        Marks("imputed", numbers(g.imputed for g in groups), 2, "diamond"),
+        Marks("ours", numbers(map(_estimate, groups)), VIEWS["true"], "circle"),
+        Marks("accepted only", numbers(g.naive for g in groups), VIEWS["accepted"], "cross"),
+        Marks("imputed", numbers(g.imputed for g in groups), VIEWS["imputed"], "diamond"),
     ]
     if audit.truth is not None:
         true = [audit.truth[name] for name, _ in items]
-        marks.append(Marks("truth", numbers(true), 6, "ring"))
-    highest = groups[0].value
+        marks.append(Marks("truth", numbers(true), VIEWS["exact"], "ring"))
+    highest = max((g.value for g in groups if g.unidentified < 1), default=groups[0].value)
     return Rows(
         title=f"{audit.notion.capitalize()} by group",
         text=f"For each group {_meaning(audit)}. All bars hold at once with "
@@ -80,23 +87,9 @@ def groups(audit: Audit) -> Rows:
         high=numbers(g.high for g in groups),
         interval=f"{1 - audit.delta:.0%} interval",
         band=(max(highest - audit.omega, 0.0), highest, f"within {audit.omega:g} of the highest"),
-        x_range=_zoomed(groups),
+        x_range=zoomed(x for g in groups for x in (g.low, g.high, g.naive, g.imputed)),
         tabled="the table of numbers",
     )
-
-
-WIDE = 0.5
-"""Where groups spread over more than this, the axis is the whole of what is possible."""
-
-
-def _zoomed(groups: Sequence[GroupFigures]) -> tuple[float, float]:
-    """Return the part of the axis in which groups differ."""
-    figures = [x for g in groups for x in (g.low, g.high, g.naive, g.imputed) if x == x]
-    low, high = min(figures), max(figures)
-    if high - low > WIDE:
-        return 0.0, 1.0
-    around = max(high - low, 0.02) / 4
-    return max(round(low - around, 2), 0.0), min(round(high + around, 2), 1.0)
 
 
 def doubts(audit: Audit) -> list[Block]:

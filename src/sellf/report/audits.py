@@ -42,10 +42,10 @@ def page(result: Audit | Audits) -> Page:
                 "The picture",
                 [
                     audit_charts.disparity([*audits, *first.parts.values()]),
-                    *map(audit_charts.groups, _rates(first)),
+                    *map(audit_charts.groups, rates(first)),
                 ],
             ),
-            Section("The numbers", [block for rate in _rates(first) for block in _figures(rate)]),
+            Section("The numbers", [block for rate in rates(first) for block in figures(rate)]),
             *_details(first),
         ]
     else:
@@ -57,9 +57,9 @@ def page(result: Audit | Audits) -> Page:
             Section(
                 audit.notion.capitalize(),
                 [
-                    Paragraph(" ".join([answer(audit), *_lead(audit)])),
+                    Paragraph(" ".join([answer(audit), *lead(audit)])),
                     # Rates of a notion that has several are notions of their own on this page.
-                    *([] if audit.parts else [audit_charts.groups(audit), *_figures(audit)]),
+                    *([] if audit.parts else [audit_charts.groups(audit), *figures(audit)]),
                 ]
                 + [block for section in _details(audit, alone=False) for block in section.blocks],
             )
@@ -78,7 +78,7 @@ def page(result: Audit | Audits) -> Page:
         answer=answer(first) if len(audits) == 1 else _together(audits),
         verdict=worst,
         badge=BADGES[worst],
-        lead=_lead(first) if len(audits) == 1 else [],
+        lead=lead(first) if len(audits) == 1 else [],
         tiles=_tiles(audits),
         callouts=callouts,
         sections=sections,
@@ -94,7 +94,7 @@ def _kicker(audit: Audit) -> str:
     return " · ".join([what, *of, f"{datetime.now(UTC):%Y-%m-%d}"])
 
 
-def _rates(audit: Audit) -> list[Audit]:
+def rates(audit: Audit) -> list[Audit]:
     """Return the audits of a notion's rates: itself, if it has one."""
     return list(audit.parts.values()) or [audit]
 
@@ -157,7 +157,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _lead(audit: Audit) -> list[str]:
+def lead(audit: Audit) -> list[str]:
     """Return the answer in people, and what a look at the accepted alone would have formatted."""
     text = [_in_people(audit)] if _known_well(audit) else []
     if not define(audit.notion).hides:
@@ -217,7 +217,8 @@ def _smallest(audit: Audit) -> str:
     return f"the smallest, {shown(say(name))[:40]}, has {group.people:,}"
 
 
-def _figures(audit: Audit) -> list[Block]:
+def figures(audit: Audit) -> list[Block]:
+    """Return the figures of every group."""
     caption = f"{audit.notion.capitalize()} by group"
     return [
         Grid(
@@ -241,7 +242,7 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
     sections = []
     if audit.needed is not None and not (alone and not audit.needed.people):
         sections.append(Section("What would settle it", [_settle(audit, alone=alone)]))
-    sections += [one for rate in _rates(audit) for one in audit_measures.sections(rate)]
+    sections += [one for rate in rates(audit) for one in audit_measures.sections(rate)]
     if audit.periods:
         sections.append(Section("Over time", [audit_charts.periods(audit), _period_table(audit)]))
     if audit.sensitivity:

@@ -4,19 +4,18 @@ Three kinds are enough: lines or points over x, rows with intervals and marks, s
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from sellf.palette import LOOKS, Marker
+
 Number = float | None
 """A figure; None where there is none."""
-Marker = Literal["circle", "diamond", "square", "triangle", "cross", "ring"]
-MARKERS: tuple[Marker, ...] = ("circle", "diamond", "square", "triangle", "cross", "ring")
-DASHES = ("", "7 4", "2 4", "10 4 2 4")
-COLOURS = 8
-"""How many the palette has (Okabe and Ito's, in report.css)."""
+STROKE = 2.2
+"""The width of a line."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +34,18 @@ class Series:
     labels: list[str] | None = None
     """What each point is, for whoever points at it."""
     colour: int = 0
-    """Its colour; series of one colour differ in `style`."""
+    """The place of its colour in the palette; series of one colour differ in `style`."""
     style: int = 0
-    """Its dash and marker."""
+    """The place of its dash and marker."""
     small: bool = False
     """Whether its points are of minor interest."""
+    step: bool = False
+    """Whether its line goes on level up to the next point, as a Pareto front does."""
 
     @property
     def marker(self) -> Marker:
         """The shape of its points."""
-        return MARKERS[self.style % len(MARKERS)]
+        return LOOKS[self.style % len(LOOKS)].marker
 
     def thinner(self, most: int) -> "Series":
         """Return a line with at most so many points, the first and the last among them."""
@@ -168,6 +169,25 @@ class Shares:
 Chart = Plot | Rows | Shares
 
 
+def dashes(style: int) -> str | None:
+    """Return the dashes of a line as SVG has them; None for a line without gaps."""
+    return " ".join(f"{STROKE * part:.3g}" for part in LOOKS[style % len(LOOKS)].dash) or None
+
+
+WIDE = 0.5
+"""Where shares spread over more than this, their axis is the whole of what is possible."""
+
+
+def zoomed(shares: Iterable[float]) -> tuple[float, float]:
+    """Return the part of an axis from 0 to 1 in which shares differ; NaN is left out."""
+    known = [share for share in shares if share == share] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    if high - low > WIDE:
+        return 0.0, 1.0
+    around = max(high - low, 0.02) / 4
+    return max(round(low - around, 2), 0.0), min(round(high + around, 2), 1.0)
+
+
 def numbers(values: Any) -> list[Number]:
     """Return plain numbers, None where there is none."""
     return [None if math.isnan(v) or math.isinf(v) else v for v in map(float, values)]
@@ -189,20 +209,6 @@ def band(name: str, x: Any, mean: np.ndarray, spread: np.ndarray, colour: int) -
         None if half is None else numbers(mean + half),
         colour=colour,
         style=colour,
-    )
-
-
-def thinned(x: Any, runs: Any, most: int = 120) -> tuple[Any, Any]:
-    """Return at most so many points, each the mean of those next to it."""
-    x, values = np.asarray(x, float), np.asarray(runs, float)
-    step = -(-len(x) // most)
-    if step <= 1:
-        return x, values
-    starts = np.arange(0, len(x), step)
-    width = np.diff(starts, append=len(x))
-    return (
-        np.add.reduceat(x, starts) / width,
-        np.add.reduceat(values, starts, axis=-1) / width,
     )
 
 

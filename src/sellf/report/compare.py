@@ -30,7 +30,6 @@ from sellf.report.page import (
 from sellf.report.run_data import Run
 from sellf.studies.statistics import DEVIATION, INTERVAL
 from sellf.studies.summary import format_settings, format_value
-from sellf.training.evaluation import defined_mean
 
 MOST_COMMANDS = 30
 """Commands that a report names to train its runs again."""
@@ -228,12 +227,6 @@ def _explain(runs: Sequence[Run]) -> str:
 
 
 def _every_run(runs: Sequence[Run]) -> Section:
-    def figure(run: Run, what: str) -> float | None:
-        found = run.evaluation
-        if found is None:
-            return None
-        return found.reward if what == "reward" else defined_mean(found.disparities[what])
-
     columns = {
         "run": [run.name for run in runs],
         "world": [run.world for run in runs],
@@ -241,9 +234,9 @@ def _every_run(runs: Sequence[Run]) -> Section:
         "algorithm": [run.spec.algorithm.name for run in runs],
         "seed": [run.spec.seed for run in runs],
         "steps": [run.spec.steps for run in runs],
-        "reward": [figure(run, "reward") for run in runs],
-        "true disparity": [figure(run, "true") for run in runs],
-        "accepted only": [figure(run, "accepted") for run in runs],
+        "reward": [run.figure("reward") for run in runs],
+        "true disparity": [run.figure("true") for run in runs],
+        "accepted only": [run.figure("accepted") for run in runs],
         "agent": [run.fingerprint[:12] for run in runs],
     }
     note = "agent: the first twelve digits of the SHA-256 of agent.safetensors."
@@ -266,7 +259,7 @@ def _assumed(runs: Sequence[Run]) -> Section:
 
 
 def _again(runs: Sequence[Run], command: str) -> Section:
-    commands = [_training(run) for run in runs]
+    commands = [training_command(run) for run in runs]
     left = len(commands) - MOST_COMMANDS
     more = [f"# and {left} more like these"] if left > 0 else []
     versions = list(dict.fromkeys(run.versions for run in runs if run.versions))
@@ -289,7 +282,7 @@ def settings_of(runs: Sequence[Run]) -> Grid:
     return Grid(columns, "Settings of the algorithms")
 
 
-def _training(run: Run) -> str:
+def training_command(run: Run) -> str:
     """Return what to type to train a run again."""
     spec = run.spec
     arguments = ["sellf", "train", spec.world.name, spec.algorithm.name, "--notion", spec.notion]

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sellf import palette
 from sellf.report.charts import distinct
 from sellf.report.run_data import Run
 from sellf.studies.statistics import Estimate, curve, estimate
@@ -83,6 +84,11 @@ def configurations_of(runs: Sequence[Run]) -> list[Configuration]:
         name = spec.algorithm.name
         names.append(f"{name} ({', '.join(texts)})" if texts else name)
     return [Configuration(name, g) for name, g in zip(distinct(names), groups, strict=True)]
+
+
+def looks_of(configurations: Sequence[Configuration]) -> list[int]:
+    """Return how each is drawn, as figures of studies draw it."""
+    return palette.places_of([one.runs[0].spec.algorithm.name for one in configurations])
 
 
 def omega_of(configurations: Sequence[Configuration]) -> float:

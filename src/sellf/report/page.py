@@ -12,13 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 from sellf._version import __version__
-from sellf.report.charts import MARKERS, Chart, Plot, Rows, Shares, distinct, shortened, shown
+from sellf.numbers import figure
+from sellf.palette import LOOKS, SHAPES
+from sellf.report.charts import STROKE, Chart, Plot, Rows, Shares, distinct, shortened, shown
 from sellf.text import plain
 
 MOST_ROWS = 40
 """Rows in one picture; all of them are in the table behind it."""
-NOTHING = "\N{EM DASH}"
-"""What a table shows where there is no figure."""
 LARGEST = 2_900_000
 """Bytes that a report may have."""
 
@@ -58,6 +58,8 @@ class Grid:
     note: str = ""
     best: frozenset[tuple[int, str]] = frozenset()
     """Cells to mark, by row and column."""
+    links: Sequence[str] = ()
+    """Titles of the sections that the rows lead to."""
     detail: Detail = field(default_factory=Detail)
 
     kind = "grid"
@@ -157,6 +159,8 @@ class Section:
 
     title: str
     blocks: Sequence[Block]
+    listed: bool = True
+    """Whether it is in the list of contents."""
 
 
 @dataclass(frozen=True)
@@ -196,16 +200,22 @@ def _rendered(page: Page, detail: Detail) -> str:
     template = _template()
     charts: list[dict[str, Any]] = []
     sections = [
-        {"title": s.title, "blocks": [_prepared(block, charts, detail) for block in s.blocks]}
+        {
+            "title": s.title,
+            "listed": s.listed,
+            "blocks": [_prepared(block, charts, detail) for block in s.blocks],
+        }
         for s in page.sections
     ]
+    places = {section.title: f"s{i}" for i, section in enumerate(page.sections, 1)}
     scripts = [asset("echarts.min.js"), asset("report.js")]
     return template.render(
         page={**{k: getattr(page, k) for k in page.__dataclass_fields__}, "sections": sections},
-        css=Markup(asset("report.css")),
+        css=Markup(asset("report.css") + colours()),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
-        data=Markup(in_script({"charts": charts, "markers": MARKERS})),
+        data=Markup(in_script({"charts": charts, **_drawing()})),
+        places=places,
         version=__version__,
         date=f"{page.date:%Y-%m-%d}",
     )
@@ -221,17 +231,43 @@ def in_script(content: Any) -> str:
 
 def formatted(value: Any) -> str:
     """Return a value as it stands in a table."""
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return NOTHING
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        if abs(value) >= 1000:
-            return f"{value:,.0f}"
-        return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
-    return shown(value)
+    return figure(value) if value is None or isinstance(value, int | float) else shown(value)
+
+
+@cache
+def colours() -> str:
+    """Return the style sheet of the palette: lines, whiskers, bands and marks in every colour."""
+    light, dark = (
+        " ".join(f"--c{i}: {getattr(look, scheme)};" for i, look in enumerate(LOOKS))
+        for scheme in ("light", "dark")
+    )
+    drawn = "".join(
+        f".f{i}, .b{i} {{ fill: var(--c{i}); }} .l{i}, .o{i}, .w{i} {{ stroke: var(--c{i}); }}\n"
+        for i in range(len(LOOKS))
+    )
+    how = {
+        "l": f"fill: none; stroke-width: {STROKE}; stroke-linejoin: round;",
+        "o": "fill: none; stroke-width: 2.4;",
+        "w": "fill: none; stroke-width: 1.4; opacity: .75;",
+        "b": "opacity: .17; stroke: none;",
+    }
+    for kind, rule in how.items():
+        drawn += f"{', '.join(f'.{kind}{i}' for i in range(len(LOOKS)))} {{ {rule} }}\n"
+    return (
+        f":root {{ {light} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}\n{drawn}"
+    )
+
+
+def _drawing() -> dict[str, Any]:
+    """Return what the live charts need to draw as the still ones do."""
+    return {
+        "markers": [look.marker for look in LOOKS],
+        "dashes": [[STROKE * part for part in look.dash] for look in LOOKS],
+        "shapes": {name: list(map(list, corners)) for name, corners in SHAPES.items()},
+    }
 
 
 @cache

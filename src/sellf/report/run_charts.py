@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sellf import palette
+from sellf.palette import Marker
 from sellf.report.charts import (
     Chart,
-    Marker,
     Marks,
     Plot,
     Reference,
@@ -15,17 +16,22 @@ from sellf.report.charts import (
     band,
     numbers,
     shown,
-    thinned,
+    zoomed,
 )
-from sellf.report.configurations import MOST_LINES, Configuration, listed, omega_of
+from sellf.report.configurations import MOST_LINES, Configuration, listed, looks_of, omega_of
 from sellf.report.page import Block, Pair, Paragraph
-from sellf.studies.statistics import INTERVAL, half_widths, mean_over, spread_name
+from sellf.studies.statistics import INTERVAL, half_widths, mean_over, spread_name, thinned
 
-VIEWS = {"true": "true", "imputed": "imputed", "accepted": "accepted only"}
+VIEWS = {
+    "true": "true",
+    "exact": "true, exact",
+    "imputed": "imputed",
+    "accepted": "accepted only",
+}
 MARKS: tuple[tuple[str, str, int, Marker], ...] = (
-    ("true", "true", 0, "circle"),
-    ("accepted only", "accepted", 1, "cross"),
-    ("imputed", "imputed", 2, "diamond"),
+    ("true", "true", palette.VIEWS["true"], "circle"),
+    ("accepted only", "accepted", palette.VIEWS["accepted"], "cross"),
+    ("imputed", "imputed", palette.VIEWS["imputed"], "diamond"),
 )
 """How the views of a disparity are marked: name, view, colour and shape."""
 
@@ -74,9 +80,9 @@ def _lines(
     zero: bool = False,
 ) -> Plot:
     series = []
-    for i, one in enumerate(configurations):
+    for look, one in zip(looks_of(configurations), configurations, strict=True):
         time = one.evaluations[0].by_time["time"]
-        series.append(band(one.name, time, *one.over_time(what), i))
+        series.append(band(one.name, time, *one.over_time(what), look))
     return Plot(
         title=f"{title} over deployment",
         text=text,
@@ -105,13 +111,13 @@ def views(configurations: Sequence[Configuration]) -> list[Block]:
     if len(configurations) == 1:
         one = configurations[0]
         time = one.evaluations[0].by_time["time"]
-        names = {"disparity": "true", "disparity_exact": "true, exact"}
+        names = {"true": "disparity", "exact": "disparity_exact"}
         if one.imputes:
-            names["disparity_imputed"] = "imputed"
-        names["disparity_accepted"] = "accepted only"
+            names["imputed"] = "disparity_imputed"
+        names["accepted"] = "disparity_accepted"
         series = [
-            band(name, time, *one.over_time(key), colour)
-            for colour, (key, name) in enumerate(names.items())
+            band(VIEWS[view], time, *one.over_time(key), palette.VIEWS[view])
+            for view, key in names.items()
         ]
         return [
             Plot(
@@ -157,11 +163,16 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
         )
     ]
     drawn = drawn_groups(configurations)
+    # One scale for all configurations, so that they can be compared.
+    axes = {
+        what: zoomed(edge for one in configurations for edge in _edges(one, what, drawn))
+        for what in ("acceptance", "qualification")
+    }
     for one in configurations:
         found = one.evaluations[0]
         time, groups = found.by_time["time"], [shown(found.groups[i]) for i in drawn]
         charts: list[Chart] = []
-        for what in ("acceptance", "qualification"):
+        for what, ends_of_axis in axes.items():
             mean, spread = (part[:, drawn] for part in one.over_time(what))
             ends = listed([f"{g} {mean[-1, i]:.2f}" for i, g in enumerate(groups[:MOST_LINES])])
             charts.append(
@@ -175,12 +186,19 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
                         for i, group in enumerate(groups)
                     ],
                     x_range=(0.0, None),
-                    y_range=(0.0, 1.0),
+                    y_range=ends_of_axis,
                     spread=_spread([one]),
                 )
             )
         blocks.append(Pair(charts))
     return blocks
+
+
+def _edges(one: Configuration, what: str, drawn: list[int]) -> np.ndarray:
+    """Return where the bands of some groups end, over deployment."""
+    mean, spread = one.over_time(what)
+    half = np.nan_to_num(spread)
+    return np.stack([mean - half, mean + half])[..., drawn].ravel()
 
 
 def drawn_groups(configurations: Sequence[Configuration]) -> list[int]:
@@ -228,15 +246,15 @@ def learning(configurations: Sequence[Configuration]) -> list[Block]:
     charts: list[Chart] = []
     for what, title in titles.items():
         series = []
-        for i, one in enumerate(configurations):
-            series.append(_learned(one, what, one.name, i))
+        for look, one in zip(looks_of(configurations), configurations, strict=True):
+            series.append(_learned(one, what, one.name, look))
         charts.append(_learning_plot(f"{title} while learning", what, series, configurations))
     blocks: list[Block] = [Pair(charts)]
     for one in configurations:
         if one.imputes and all("disparity_imputed" in d.metrics for d in one.learned):
             lines = [
-                _learned(one, f"disparity_{view}", name, i)
-                for i, (view, name) in enumerate(VIEWS.items())
+                _learned(one, f"disparity_{view}", VIEWS[view], palette.VIEWS[view])
+                for view in ("true", "imputed", "accepted")
             ]
             title = f"What {one.name} saw of the disparity while learning"
             blocks.append(_learning_plot(title, "disparity", lines, [one]))

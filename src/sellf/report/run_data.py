@@ -12,11 +12,11 @@ import numpy as np
 from sellf import files
 from sellf.envs.table import TableWorld
 from sellf.errors import InputError
-from sellf.report.charts import shown
+from sellf.report.charts import number, shown
 from sellf.studies.records import Record
 from sellf.training import metrics
 from sellf.training.agent import Agent, load
-from sellf.training.evaluation import Evaluation, evaluate_all
+from sellf.training.evaluation import Evaluation, defined_mean, evaluate_all
 from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 DEPLOYMENTS = 10
@@ -57,6 +57,13 @@ class Run:
     def world(self) -> str:
         """The world's name, as it can be shown."""
         return shown(self.spec.world.name)
+
+    def figure(self, what: str) -> float | None:
+        """Return the mean reward, or the mean disparity in a view; None if it was not deployed."""
+        found = self.evaluation
+        if found is None:
+            return None
+        return number(found.reward if what == "reward" else defined_mean(found.disparities[what]))
 
     @property
     def task(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sellf import palette
 from sellf.audit.origin import versions
 from sellf.report import run_charts
 from sellf.report.charts import Plot, Reference, Series, number, numbers, shown
@@ -174,20 +175,23 @@ def _trade_offs(
 def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | None" = None) -> Plot:
     """Return disparity against reward: what was tried, what was selected, what nothing beats."""
     called = dict(zip(map(id, cells), names(cells), strict=True))
-    index = {id(cell): i for i, cell in enumerate(cells)}
+    places = palette.places_of([cell.algorithm for cell in cells])
+    look = {id(cell): place for cell, place in zip(cells, places, strict=True)}
     # Where nothing is selected, everything that was tried is there with all its seeds.
     tried = [] if _repeats(cells) else cells
     rows = [row for row in rows if id(row.cell) in called]
-    series = [_tried(i, cell) for i, cell in enumerate(tried) if cell.grid]
-    series += [_chosen(index[id(row.cell)], called[id(row.cell)], row) for row in rows]
+    series = [_tried(look[id(cell)], cell) for cell in tried if cell.grid]
+    series += [_chosen(look[id(row.cell)], called[id(row.cell)], row) for row in rows]
     points = [(row.disparity.mean, row.reward.mean) for row in rows]
     front = pareto([gap for gap, _ in points], [reward for _, reward in points])
     if front:
         gaps, rewards = (numbers(points[i][axis] for i in front) for axis in (0, 1))
-        series.append(Series("Pareto front", gaps, rewards, colour=7, style=1))
+        how = {"colour": palette.GREY, "style": palette.PARETO}
+        series.append(Series("Pareto front", gaps, rewards, step=True, **how))
     if curve is not None:
         name = "the frontier: no policy is above"
-        series.append(Series(name, list(curve.disparity), list(curve.reward), colour=6, style=0))
+        how = {"colour": palette.GREY, "style": palette.FRONTIER}
+        series.append(Series(name, list(curve.disparity), list(curve.reward), **how))
     best = ", ".join(called[id(rows[i].cell)] for i in front)
     specs = [record.spec for cell in cells for record in (*cell.final, *cell.grid)]
     omega = next((spec.omega for spec in specs if spec.omega is not None), OMEGA)
@@ -205,7 +209,7 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | Non
     )
 
 
-def _tried(index: int, cell: "Cell") -> Series:
+def _tried(look: int, cell: "Cell") -> Series:
     found = [record.evaluation for record in cell.grid]
     return Series(
         f"{cell.algorithm}: tried",
@@ -214,12 +218,12 @@ def _tried(index: int, cell: "Cell") -> Series:
         points=True,
         small=True,
         labels=[_settings(cell, record) for record in cell.grid],
-        colour=index,
-        style=index,
+        colour=look,
+        style=look,
     )
 
 
-def _chosen(index: int, name: str, row: Row) -> Series:
+def _chosen(look: int, name: str, row: Row) -> Series:
     gap, reward = row.disparity, row.reward
     dx, dy = gap.half or 0.0, reward.half or 0.0
     return Series(
@@ -232,8 +236,8 @@ def _chosen(index: int, name: str, row: Row) -> Series:
         [number(gap.mean + dx)],
         points=True,
         labels=[f"{name}, {row.seeds} seeds"],
-        colour=index,
-        style=index,
+        colour=look,
+        style=look,
     )
 
 

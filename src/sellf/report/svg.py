@@ -7,20 +7,21 @@ from typing import Any
 
 from markupsafe import Markup
 
+from sellf.numbers import tick
+from sellf.palette import LOOKS, SHAPES, Marker
 from sellf.report.charts import (
-    COLOURS,
-    DASHES,
     Chart,
-    Marker,
     Number,
     Plot,
     Reference,
     Rows,
     Series,
     Shares,
+    dashes,
     shortened,
 )
 
+COLOURS = len(LOOKS)
 WIDTH = 760
 RIGHT, TOP, BOTTOM = 26, 30, 46
 ROW = 26
@@ -94,23 +95,13 @@ def ends(values: Sequence[Number], fixed: tuple[Number, Number]) -> tuple[float,
     return (low, high) if high > low else (low, low + 1.0)
 
 
-def written(value: float) -> str:
-    """Return a figure beside an axis."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
-
-
 def mark(kind: Marker, x: float, y: float, r: float = 4.5) -> str:
     """Return the outline of a marker."""
     if kind in ("circle", "ring"):
         return f"M{x - r:.1f} {y:.1f}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0z"
-    corners = {
-        "diamond": [(0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)],
-        "square": [(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)],
-        "triangle": [(0, -1.2), (1.1, 0.85), (-1.1, 0.85)],
-    }
     if kind == "cross":
         return f"M{x - r:.1f} {y - r:.1f}l{2 * r} {2 * r}M{x - r:.1f} {y + r:.1f}l{2 * r} {-2 * r}"
-    return "M" + "L".join(f"{x + a * r:.1f} {y + b * r:.1f}" for a, b in corners[kind]) + "z"
+    return "M" + "L".join(f"{x + a * r:.1f} {y + b * r:.1f}" for a, b in SHAPES[kind]) + "z"
 
 
 def drawn_mark(kind: Marker, x: float, y: float, colour: int, r: float = 4.5) -> Markup:
@@ -123,8 +114,8 @@ def swatch(colour: int, style: int | None, marker: Marker | None, r: float = 4.5
     """Return the small picture of a line or mark beside its name in a legend."""
     parts = []
     if style is not None:
-        dash = DASHES[style % len(DASHES)] or None
-        parts.append(tag("path", d="M1 7h26", class_=f"l{colour % COLOURS}", stroke_dasharray=dash))
+        line = {"class_": f"l{colour % COLOURS}", "stroke_dasharray": dashes(style)}
+        parts.append(tag("path", d="M1 7h26", **line))
     if marker is not None:
         parts.append(drawn_mark(marker, 14, 7, colour, r))
     return tag("svg", *parts, viewBox="0 0 28 14", class_="swatch", aria_hidden="true")
@@ -146,7 +137,7 @@ def _across(scale: Scale, top: float, bottom: float) -> Iterator[Markup]:
     for value in ticks(scale.low, scale.high):
         x = scale(value)
         yield tag("path", d=f"M{x:.1f} {top:.1f}V{bottom:.1f}", class_="g")
-        yield _text(x, bottom + 16, written(value), "middle")
+        yield _text(x, bottom + 16, tick(value), "middle")
 
 
 def _upright(scale: Scale, line: Reference, top: float, bottom: float) -> list[Markup]:
@@ -188,10 +179,10 @@ def _plot(chart: Plot) -> tuple[list[Markup], float]:
     body: list[Markup] = []
     for value in ticks(y.low, y.high):
         body.append(tag("path", d=f"M{left} {y(value):.1f}H{WIDTH - RIGHT}", class_="g"))
-        body.append(_text(left - 8, y(value) + 4, written(value), "end"))
+        body.append(_text(left - 8, y(value) + 4, tick(value), "end"))
     if chart.x_names is None:
         for value in ticks(x.low, x.high):
-            body.append(_text(x(value), bottom + 17, written(value), "middle"))
+            body.append(_text(x(value), bottom + 17, tick(value), "middle"))
     else:
         longest = max(map(len, chart.x_names), default=1)
         room = (WIDTH - RIGHT - left) / max(len(chart.x_names), 1)
@@ -248,10 +239,10 @@ def _series(series: Series, x: Scale, y: Scale) -> Iterator[Markup]:
         if at is None:
             pen = "M"
             continue
-        path += f"{pen}{at[0]:.1f} {at[1]:.1f}"
+        level = f"H{at[0]:.1f}" if series.step and pen == "L" else ""
+        path += f"{level}{pen}{at[0]:.1f} {at[1]:.1f}"
         pen = "L"
-    dash = DASHES[series.style % len(DASHES)] or None
-    yield tag("path", d=path, class_=f"l{colour}", stroke_dasharray=dash)
+    yield tag("path", d=path, class_=f"l{colour}", stroke_dasharray=dashes(series.style))
     if len(points) <= 15:
         for at in points:
             if at is not None:

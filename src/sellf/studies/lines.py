@@ -26,7 +26,7 @@ class Lines:
             yield
         except InputError as error:
             line = self.line(word, table)
-            raise InputError(f"{self.source}, line {line}: {error}") from None
+            raise InputError(f"{self.source}, line {line}: {error.typed}") from None
 
     def line(self, word: str, table: str) -> int:
         """Return the line of a word, looked for from where its table begins."""

@@ -5,7 +5,7 @@ is shown then, if anything, is the standard deviation over its deployments, and 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -101,3 +101,17 @@ def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
         if not front or rewards[i] > rewards[front[-1]]:
             front.append(i)
     return front
+
+
+def thinned(x: Any, runs: Any, most: int = 120) -> tuple[Any, Any]:
+    """Return at most so many points, each the mean of those next to it."""
+    x, values = np.asarray(x, float), np.asarray(runs, float)
+    step = -(-len(x) // most)
+    if step <= 1:
+        return x, values
+    starts = np.arange(0, len(x), step)
+    width = np.diff(starts, append=len(x))
+    return (
+        np.add.reduceat(x, starts) / width,
+        np.add.reduceat(values, starts, axis=-1) / width,
+    )

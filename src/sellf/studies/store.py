@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sellf import files, leftovers
-from sellf._version import __version__
+from sellf._version import SAME_NUMBERS, __version__
 from sellf.errors import InputError
 from sellf.studies import heartbeat
 from sellf.studies.plan import FORMAT
@@ -258,9 +258,9 @@ def _read(path: Path) -> bytes:
 
 
 def same_versions(path: Path, content: dict[str, Any]) -> None:
-    """Refuse runs of other versions than ours."""
+    """Refuse runs of versions whose numbers may differ from ours."""
     ours = versions()
-    if {name: content[name] for name in ours} != ours:
+    if content["sellf"] not in SAME_NUMBERS or content["jax"] != ours["jax"]:
         raise InputError(
             f"{path} holds runs of sellf {content['sellf']} and JAX {content['jax']}; this is "
             f"sellf {ours['sellf']} and JAX {ours['jax']}, whose numbers may differ: use those "

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import jax
@@ -22,11 +23,15 @@ from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import Notion
 from sellf.fairness.checks import short
+from sellf.text import plain
 from sellf.training import metrics
 from sellf.training.spec import FORMAT, NEEDED, RunSpec, WorldSpec, from_folder
 
+WIDTH = 79
+"""Letters in a line of what is printed."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Agent:
     """A policy for a world, with its label predictor if it has one."""
 
@@ -36,8 +41,27 @@ class Agent:
     """Of all its networks, flat."""
     predictor: Float[Array, " size"] | None = None
     """Parameters of the label predictor."""
-    history: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    history: list[dict[str, Any]] = field(default_factory=list)
     """The metrics of each iteration of its training."""
+
+    def __repr__(self) -> str:
+        spec = self.spec
+        named = f"{self.algorithm} on {spec.world.name}, {self.notion}, seed {self.seed}"
+        return plain(f"<Agent: {named}>")
+
+    def __str__(self) -> str:
+        spec, size = self.spec, self.parameters.size
+        predicts = "" if self.predictor is None else f", and {self.predictor.size:,} to predict"
+        parts = [
+            f"{self.algorithm} on {spec.world.name}, {self.notion}, seed {self.seed}: "
+            f"{spec.steps:,} steps.",
+            f"Changed settings: {', '.join(f'{k} = {v}' for k, v in spec.changed.items())}."
+            if spec.changed
+            else "Default settings.",
+            f"{size:,} parameters to decide with{predicts}; fingerprint {self.fingerprint[:12]}.",
+            *([self.statement] if self.statement else []),
+        ]
+        return plain("\n".join(fill(part, WIDTH) for part in parts))
 
     @property
     def world(self) -> World:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
+from sellf import palette
 from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.seen import disparities
 from sellf.compiling import compiled, use_cache
@@ -24,6 +25,7 @@ from sellf.fairness import VIEWS, Notion, define, gap, utility
 from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.checks import whole
 from sellf.fairness.tables import Table
+from sellf.numbers import tick
 from sellf.training.agent import Agent, decisions
 from sellf.training.policies import called_back, tabulated_policy
 
@@ -128,24 +130,27 @@ class Evaluation(Table):
         figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
         time = self.by_time["time"]
         lines = {
-            "reward": [("reward", "resource", "#0072B2", "-")],
+            "reward": [("reward", "resource", "true")],
             "disparity": [
-                ("disparity", "true", "#D55E00", "-"),
-                ("disparity_exact", "true, exact", "#000000", ":"),
-                *([("disparity_imputed", "imputed", "#009E73", "--")] if self.imputes else []),
-                ("disparity_accepted", "accepted only", "#999999", "-."),
+                ("disparity", "true", "true"),
+                ("disparity_exact", "true, exact", "exact"),
+                *([("disparity_imputed", "imputed", "imputed")] if self.imputes else []),
+                ("disparity_accepted", "accepted only", "accepted"),
             ],
         }
         for axis, (title, entries) in zip(axes, lines.items(), strict=True):
-            for key, label, colour, style in entries:
+            for key, label, view in entries:
+                look = palette.GENERAL[palette.VIEWS[view]]
                 values = self.by_time[key]
                 mean, deviation = values.mean(axis=0), values.std(axis=0)
-                axis.plot(time, mean, style, color=colour, label=label)
+                axis.plot(time, mean, **palette.drawn(look), label=label)
                 axis.fill_between(
-                    time, mean - deviation, mean + deviation, color=colour, alpha=0.15, lw=0
+                    time, mean - deviation, mean + deviation, color=look.light, alpha=0.15, lw=0
                 )
             axis.set(xlabel="decisions (band: standard deviation over deployments)", title=title)
             axis.legend(frameon=False, fontsize=8)
+            axis.xaxis.set_major_formatter(tick)
+            axis.yaxis.set_major_formatter(tick)
         axes[1].set_ylim(bottom=0)
         return figure
 

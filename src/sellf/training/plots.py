@@ -4,17 +4,16 @@ from typing import Any
 
 import numpy as np
 
+from sellf import palette
+from sellf.numbers import tick
 from sellf.training.spec import RunSpec
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-STYLES = ("-", "--", "-.", ":")
 
 
 def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
     """Return a figure of the training's metrics, over decisions learned from."""
     try:
         import matplotlib.pyplot as plt
-        from matplotlib.ticker import EngFormatter, MaxNLocator
+        from matplotlib.ticker import MaxNLocator
     except ImportError:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.") from None
     rows = [row for row in history if "acceptance" in row]
@@ -42,11 +41,11 @@ def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
     )
     for axis, (title, lines) in zip(axes, panels.items(), strict=True):
         for i, (label, values) in enumerate(lines.items()):
-            style = STYLES[i % len(STYLES)]
-            axis.plot(decisions, values, style, color=COLOURS[i % len(COLOURS)], label=label, lw=1)
+            how = palette.GENERAL[palette.VIEWS.get(label.split(" ")[0], i) % len(palette.GENERAL)]
+            axis.plot(decisions, values, **palette.drawn(how), label=label, lw=1)
         axis.set(title=title, xlabel="decisions learned from")
         axis.xaxis.set_major_locator(MaxNLocator(4))
-        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.xaxis.set_major_formatter(tick)
         if len(lines) > 1:
             axis.legend(frameon=False, fontsize=8)
     return figure

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sellf import durations
 from sellf.text import plain
 from sellf.training.spec import RunSpec
 
@@ -33,6 +34,12 @@ class Progress:
         self.bar: Bar | None = None
         self.task: Any = None
         self.since = time.monotonic()
+        self.compiled = False
+
+    @property
+    def _compiling(self) -> str:
+        """What programs are compiled as long as this one."""
+        return f"compile {self.spec.algorithm.name} {self.spec.world.name} {self.runs}"
 
     def __enter__(self) -> Self:
         side = f" x {self.runs}" if self.runs > 1 else ""
@@ -50,7 +57,9 @@ class Progress:
                 console=Console(stderr=True),
             )
             self.bar.start()
-            self.task = self.bar.add_task(self.title, total=self.total, figures="compiling")
+            about = durations.expected(self._compiling)
+            told = "" if about is None else f", {about:.0f} s the last time"
+            self.task = self.bar.add_task(self.title, total=self.total, figures=f"compiling{told}")
         elif self.shown:
             self.message(f"{self.title}: {self.total} iterations, compiling")
         return self
@@ -66,6 +75,9 @@ class Progress:
             return
         figures = self._figures(rows)
         if self.bar is not None:
+            if not self.compiled:
+                self.compiled = True
+                durations.note(self._compiling, time.monotonic() - self.since)
             self.bar.update(self.task, completed=iteration + 1, figures=figures)
         elif (iteration + 1) * LINES // self.total > iteration * LINES // self.total:
             seconds = time.monotonic() - self.since

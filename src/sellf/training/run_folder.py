@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sellf import files, leftovers, locks
-from sellf._version import __version__
+from sellf._version import SAME_NUMBERS, __version__
 from sellf.errors import InputError
 from sellf.training import metrics
 from sellf.training.agent import Agent
@@ -143,7 +143,7 @@ def open_run(folder: Path) -> Run:
     """Open a run folder to go on with it."""
     needed = NEEDED | {"sellf": str, "jax": str, "steps": int}
     config = files.read_json(folder / "config.json", FORMAT, needed)
-    if config["sellf"] != __version__ or config["jax"] != jax.__version__:
+    if config["sellf"] not in SAME_NUMBERS or config["jax"] != jax.__version__:
         raise InputError(
             f"{folder} was begun with sellf {config['sellf']} and JAX {config['jax']}; this is "
             f"sellf {__version__} and JAX {jax.__version__}, which may go on differently: use "

@@ -223,7 +223,7 @@ def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
     try:
         define(config["notion"])
     except InputError as error:
-        raise InputError(f"{folder}: {error}") from None
+        raise InputError(f"{folder}: {error.typed}") from None
     algorithm, resolved = catalogue.resolve(config["algorithm"], config["config"], config["notion"])
     world = WorldSpec(config["world"], config["world_settings"], _load_world(folder, config))
     seed = check_seed(f"{folder}: seed", config["seed"])

@@ -6,11 +6,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const root = document.documentElement;
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  const dashes = ["solid", [7, 4], [2, 4], [10, 4, 2, 4]];
-  const symbols = {
-    circle: "circle", ring: "circle", diamond: "diamond", square: "rect", triangle: "triangle",
-    cross: "path://M0 0L10 10M0 10L10 0",
-  };
+  const looks = data.markers.length;
+  const dashes = data.dashes.map((dash) => (dash.length ? dash : "solid"));
+  const symbols = { circle: "circle", ring: "circle", cross: "path://M0 0L10 10M0 10L10 0" };
+  for (const [name, corners] of Object.entries(data.shapes)) symbols[name] = `path://M${corners.map((at) => at.join(" ")).join("L")}z`;
   const hollow = (marker) => marker === "ring" || marker === "cross";
   const figure = (v) =>
     v === null || v === undefined ? "—"
@@ -111,7 +110,7 @@
 
   function plot(chart, box) {
     const lines = chart.series.every((s) => !s.points);
-    const colour = (s) => css(`--c${s.colour % 8}`);
+    const colour = (s) => css(`--c${s.colour % looks}`);
     const series = [];
     chart.series.forEach((s, i) => {
       const name = String(i);
@@ -140,12 +139,12 @@
               return { type: "group", children: parts };
             } });
         }
-        const marker = data.markers[s.style % data.markers.length];
+        const marker = data.markers[s.style % looks];
         series.push({ type: "scatter", name, data: points, z: 3, symbol: symbols[marker], symbolSize: s.small ? 6 : 13,
           itemStyle: hollow(marker) ? { color: "transparent", borderColor: colour(s), borderWidth: 2.2 } : { color: colour(s) } });
       } else {
-        series.push({ type: "line", name, data: points, z: 3, symbol: symbols[data.markers[s.style % data.markers.length]],
-          showSymbol: points.length <= 15, symbolSize: 7, lineStyle: { color: colour(s), width: 2.2, type: dashes[s.style % 4] },
+        series.push({ type: "line", name, data: points, z: 3, symbol: symbols[data.markers[s.style % looks]],
+          showSymbol: points.length <= 15, symbolSize: 7, step: s.step ? "end" : false, lineStyle: { color: colour(s), width: 2.2, type: dashes[s.style % looks] },
           itemStyle: { color: colour(s) }, emphasis: { disabled: true }, silent: !lines });
       }
     });

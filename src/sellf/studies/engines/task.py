@@ -22,6 +22,6 @@ def attempt(run: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
         return {"kind": "diverged", "reason": str(error)}, {}
     except InputError as error:
         # Nor now, but once what it names is mended.
-        return {"kind": "refused", "reason": str(error)}, {}
+        return {"kind": "refused", "reason": error.typed}, {}
     except Exception as error:
         return {"kind": "died", "reason": f"{type(error).__name__}: {error}"}, {}

@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 
 from sellf.studies.records import Cell, Record
-from sellf.studies.statistics import half_widths, spread_name
+from sellf.studies.statistics import half_widths, spread_name, thinned
 from sellf.studies.summary import records_of, task_name
+
+MOST_POINTS = 30
+"""Points in a line over learning."""
 
 
 def by_task(cells: list[Cell]) -> dict[str, list[Cell]]:
@@ -43,9 +46,14 @@ def by_setting(cells: list[Cell], name: str) -> tuple[str, dict[Any, list[Record
 
 
 def learning_curve(records: list[Record], values: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Return decisions, mean and half of the 95 % interval over runs, iteration by iteration."""
+    """Return decisions, mean and half of the 95 % interval over runs.
+
+    Iterations next to each other are averaged, run by run, until few points are left: what changes
+    from one to the next is noise, under which lines cannot be told apart.
+    """
     stacked = np.stack(values)
     x = (np.arange(stacked.shape[1]) + 1) * records[0].spec.config.rollout
+    x, stacked = thinned(x, stacked, MOST_POINTS)
     return x, stacked.mean(axis=0), np.nan_to_num(half_widths(stacked))
 
 

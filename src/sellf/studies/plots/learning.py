@@ -127,7 +127,7 @@ def _curves(
     for how, (setting, records) in zip(looks, groups.items(), strict=True):
         x, mean, half = learning_curve(records, [values(run) for run in records])
         style.line(axes, x, mean, half, how, f"{setting:g}")
-    axes.xaxis.set_major_formatter(style.thousands)
+    style.plain_ticks(axes)
 
 
 def _note(algorithm: str, cells: list[Cell], groups: dict[Any, list[Record]]) -> str:

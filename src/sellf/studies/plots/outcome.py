@@ -33,8 +33,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
             style.line(axes, time[there], mean[there], np.nan_to_num(spread[there]), how, name)
     reward.set(title="reward (resource)", xlabel="decisions in deployment")
     gap.set(title=f"true disparity ({done[0].notion})", xlabel="decisions in deployment")
-    for axes in (reward, gap):
-        axes.xaxis.set_major_formatter(style.thousands)
+    style.plain_ticks(reward, gap)
     (_qualification if define(done[0].notion).delayed else _acceptance)(groups, done, looks)
     _mark_omega(gap.axhline, done)
     gap.set_ylim(bottom=0)
@@ -76,7 +75,7 @@ def _qualification(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Lo
         axes.annotate(name, (1.0, max(values)), xycoords=("axes fraction", "data"), ha="right",
                       va="bottom", fontsize=8)  # fmt: skip
     axes.set(title="share qualified, by group", xlabel="decisions in deployment")
-    axes.xaxis.set_major_formatter(style.thousands)
+    style.plain_ticks(axes)
 
 
 def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
@@ -87,12 +86,10 @@ def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
     figure = style.new(8.4, 3.9)
     reward, gap = figure.subplots(1, 2)
     bars(reward, groups, lambda run: run.evaluation.rewards, "reward", style.look(algorithm))
-    views = (("true", style.Look("#000000", "-", "o"), -0.08),
-             ("imputed", style.Look("#D55E00", "-", "^"), 0.08))  # fmt: skip
-    for view, how, shift in views:
+    for view, shift in (("true", -0.08), ("imputed", 0.08)):
         bars(
             gap, groups, lambda run, view=view: run.evaluation.disparities[view],
-            "disparity", how, f"{view} disparity", shift,
+            "disparity", style.view(view), f"{view} disparity", shift,
         )  # fmt: skip
     _mark_omega(gap.axhline, cells)
     gap.set_ylim(bottom=0)
@@ -128,16 +125,17 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
             elinewidth=1.2, label=name, zorder=4,
         )  # fmt: skip
     best = np.array([points[i] for i in pareto(*zip(*points, strict=True))])
-    axes.plot(*best.T, color="#444444", linewidth=1, drawstyle="steps-post", zorder=1,
-              label="front of the selected")  # fmt: skip
+    axes.plot(*best.T, **style.PARETO, linewidth=1.2, drawstyle="steps-post", zorder=1,
+              label="Pareto front")  # fmt: skip
     curve = results.frontier(done[0])
     if curve is not None:
-        axes.plot(curve.disparity, curve.reward, color="#BBBBBB", linewidth=4, zorder=0,
+        axes.plot(curve.disparity, curve.reward, **style.FRONTIER, linewidth=3, zorder=0,
                   label="the frontier: no policy is above")  # fmt: skip
         everyone += list(zip(curve.disparity, curve.reward, strict=True))
     _omega_curve(axes, cells)
     _mark_omega(axes.axvline, done)
     axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward")
+    style.plain_ticks(axes)
     # By the points: the intervals of few seeds can be wider than all of them lie apart.
     low, high = np.min(everyone, axis=0), np.max(everyone, axis=0)
     room = 0.15 * (high - low) + 0.01 * np.abs(high)
@@ -219,14 +217,14 @@ def _mark_omega(draw: Any, cells: list[Cell]) -> None:
 
 def _looks(cells: list[Cell]) -> list[tuple[str, style.Look]]:
     """Return name and look of each cell: the algorithm's; several of one by what they vary."""
-    shades = iter(style.shades(len(cells)))
+    looks = style.looks([cell.algorithm for cell in cells])
     found = []
-    for cell in cells:
+    for cell, how in zip(cells, looks, strict=True):
         alike = [other for other in cells if other.algorithm == cell.algorithm]
         if len(alike) == 1:
-            found.append((cell.algorithm, style.look(cell.algorithm)))
+            found.append((cell.algorithm, how))
             continue
         names = varied(alike)
         own = {key: value for key, value in cell.chosen.items() if key in names}
-        found.append((f"{cell.algorithm}, {format_settings(own)}", next(shades)))
+        found.append((f"{cell.algorithm}, {format_settings(own)}", how))
     return found

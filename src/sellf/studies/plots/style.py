@@ -2,12 +2,14 @@
 
 import io
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sellf import palette
+from sellf.numbers import tick
 from sellf.studies.provenance import QUICK, extent
 from sellf.studies.records import Cell, Results
 
@@ -40,32 +42,34 @@ class Look(NamedTuple):
     marker: str
 
 
-ALGORITHMS = {
-    "ppo": Look("#000000", "-", "o"),
-    "pocar": Look("#E69F00", "--", "s"),
-    "pocar-oracle": Look("#8C510A", ":", "D"),
-    "focops": Look("#999999", "-.", "v"),
-    "elbert": Look("#56B4E9", (0, (5, 1, 1, 1, 1, 1)), "^"),
-    "ppo-lagrangian": Look("#882255", (0, (8, 2)), "<"),
-    "pid-lagrangian": Look("#117733", (0, (3, 3)), ">"),
-    "cup": Look("#332288", (0, (3, 1, 1, 1)), "p"),
-    "sellf": Look("#D55E00", "-", "*"),
-    "sellf-semi": Look("#CC79A7", "--", "P"),
-    "sellf-relu": Look("#009E73", "-.", "X"),
-    "sellf-direct": Look("#0072B2", (0, (1, 1)), "h"),
-    "sellf-plan": Look("#AA3377", (0, (5, 1)), "d"),
-}
-"""Colours after Okabe and Ito, which the colour-blind tell apart, from dark to light."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)), (0, (3, 3)))
 MARKERS = "osD^vP*Xh"
 
 
+def looks(algorithms: Sequence[str]) -> list[Look]:
+    """Return how algorithms are drawn, as reports draw them."""
+    return [_in_matplotlib(palette.LOOKS[i]) for i in palette.places_of(algorithms)]
+
+
+def view(name: str) -> Look:
+    """Return how a view of the disparity is drawn."""
+    return _in_matplotlib(palette.LOOKS[palette.VIEWS[name]])
+
+
 def look(algorithm: str) -> Look:
-    """Return how an algorithm is drawn; one that is not known here gets a look of its own."""
-    if algorithm in ALGORITHMS:
-        return ALGORITHMS[algorithm]
-    code = sum(algorithm.encode())
-    return Look("#555555", DASHES[code % len(DASHES)], MARKERS[code % len(MARKERS)])
+    """Return how an algorithm is drawn."""
+    return looks([algorithm])[0]
+
+
+def _in_matplotlib(one: palette.Look) -> Look:
+    return Look(one.light, palette.drawn(one)["linestyle"], palette.MATPLOTLIB[one.marker])
+
+
+PARETO, FRONTIER = (
+    palette.drawn(palette.LOOKS[style]) | {"color": palette.LOOKS[palette.GREY].light}
+    for style in (palette.PARETO, palette.FRONTIER)
+)
+"""How a Pareto front is drawn, and the frontier that no policy beats."""
 
 
 def shades(number: int) -> list[Look]:
@@ -167,6 +171,12 @@ def _heights(axes: "Axes") -> list[np.ndarray]:
     return [np.asarray(line.get_ydata(), float) for line in axes.get_lines()]
 
 
-def thousands(value: float, position: float) -> str:
-    """Return a number of decisions in short, for an axis."""
-    return f"{value / 1000:g}k" if value else "0"
+def plain_ticks(*axes: "Axes") -> None:
+    """Write the numbers of both axes as reports do, no more than fit beside each other."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    for one in axes:
+        one.xaxis.set_major_locator(MaxNLocator(4))
+        one.xaxis.set_major_formatter(tick)
+        if not isinstance(one.yaxis.get_major_locator(), LogLocator):
+            one.yaxis.set_major_formatter(tick)

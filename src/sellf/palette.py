@@ -1,0 +1,126 @@
+"""How lines and marks look, wherever they are drawn: in figures of a study and in reports.
+
+A look is a colour, dashes and a marker, any one of which tells it from the others. An algorithm
+has the same look everywhere; other things (groups, views, variants) have the first eight in turn.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+Marker = Literal[
+    "circle", "diamond", "square", "triangle", "cross", "ring", "down", "left", "right",
+    "pentagon", "star", "plus", "saltire", "hexagon", "slim",
+]  # fmt: skip
+Corners = tuple[tuple[float, float], ...]
+
+
+class Look(NamedTuple):
+    """A colour on white and on black, dashes in line widths, and a marker."""
+
+    light: str
+    dark: str
+    dash: tuple[float, ...]
+    marker: Marker
+
+
+GENERAL = (
+    Look("#0072b2", "#56b4e9", (), "circle"),
+    Look("#d55e00", "#f08437", (3.2, 1.8), "diamond"),
+    Look("#009e73", "#2fc498", (1, 1.8), "square"),
+    Look("#cc79a7", "#dd9dc0", (4.5, 1.8, 1, 1.8), "triangle"),
+    Look("#a8700a", "#e6b84f", (), "cross"),
+    Look("#2f8fc4", "#2f86bd", (3.2, 1.8), "ring"),
+    Look("#000000", "#ffffff", (1, 1.8), "circle"),
+    Look("#707070", "#a5a5a5", (4.5, 1.8, 1, 1.8), "diamond"),
+)
+"""After Okabe and Ito, which the colour-blind tell apart."""
+ALGORITHMS = {
+    "ppo": Look("#000000", "#ffffff", (), "circle"),
+    "pocar": Look("#c98200", "#e69f00", (3.7, 1.6), "square"),
+    "pocar-oracle": Look("#8c510a", "#cf9a5b", (1, 1.65), "diamond"),
+    "focops": Look("#808080", "#b0b0b0", (6.4, 1.6, 1, 1.6), "down"),
+    "elbert": Look("#2f9bd6", "#7cc8f2", (5, 1, 1, 1, 1, 1), "triangle"),
+    "ppo-lagrangian": Look("#882255", "#d97bab", (8, 2), "left"),
+    "pid-lagrangian": Look("#117733", "#5cc47f", (3, 3), "right"),
+    "cup": Look("#332288", "#a193ee", (3, 1, 1, 1), "pentagon"),
+    "sellf": Look("#d55e00", "#f08437", (), "star"),
+    "sellf-semi": Look("#cc79a7", "#dd9dc0", (3.7, 1.6), "plus"),
+    "sellf-relu": Look("#009e73", "#2fc498", (6.4, 1.6, 1, 1.6), "saltire"),
+    "sellf-direct": Look("#0072b2", "#56b4e9", (1, 1), "hexagon"),
+    "sellf-plan": Look("#aa3377", "#e58abb", (5, 1), "slim"),
+}
+LOOKS = (*GENERAL, *ALGORITHMS.values())
+"""Every look; charts name them by their place here."""
+PARETO, FRONTIER = 1, 0
+"""The dashes of a Pareto front and of the frontier that nothing beats, both in grey ..."""
+GREY = 7
+"""... which has this place."""
+VIEWS = {"true": 0, "accepted": 1, "imputed": 2, "exact": 6}
+"""The places of a disparity's views: as it is, among the accepted only, with predictions, exact."""
+_OWN = {name: len(GENERAL) + i for i, name in enumerate(ALGORITHMS)}
+
+
+def place_of(algorithm: str) -> int:
+    """Return the place of an algorithm's look; one that is not known here has a general one."""
+    return _OWN.get(algorithm, sum(algorithm.encode()) % len(GENERAL))
+
+
+def places_of(algorithms: Sequence[str]) -> list[int]:
+    """Return looks for what is drawn together: an algorithm's own; several of one, in turn."""
+    free = iter(range(len(algorithms)))
+    return [
+        place_of(name) if list(algorithms).count(name) == 1 else next(free) % len(GENERAL)
+        for name in algorithms
+    ]
+
+
+def _round(corners: int, turn: float = 0.0, radii: Sequence[float] = (1.15,)) -> Corners:
+    """Return corners on a circle, or on several in turn, from the top on; y points downwards."""
+    return tuple(
+        (
+            round(radii[i % len(radii)] * math.sin(2 * math.pi * i / corners + turn), 3),
+            round(-radii[i % len(radii)] * math.cos(2 * math.pi * i / corners + turn), 3),
+        )
+        for i in range(corners)
+    )
+
+
+def _turned(corners: Corners, quarters: float) -> Corners:
+    c, s = math.cos(quarters * math.pi / 2), math.sin(quarters * math.pi / 2)
+    return tuple((round(c * x - s * y, 3), round(s * x + c * y, 3)) for x, y in corners)
+
+
+_UP: Corners = ((0, -1.2), (1.1, 0.85), (-1.1, 0.85))
+_PLUS: Corners = (
+    (-0.4, -1.2), (0.4, -1.2), (0.4, -0.4), (1.2, -0.4), (1.2, 0.4), (0.4, 0.4), (0.4, 1.2),
+    (-0.4, 1.2), (-0.4, 0.4), (-1.2, 0.4), (-1.2, -0.4), (-0.4, -0.4),
+)  # fmt: skip
+SHAPES: dict[Marker, Corners] = {
+    "diamond": ((0, -1.25), (1.25, 0), (0, 1.25), (-1.25, 0)),
+    "slim": ((0, -1.3), (0.8, 0), (0, 1.3), (-0.8, 0)),
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "triangle": _UP,
+    "right": _turned(_UP, 1),
+    "down": _turned(_UP, 2),
+    "left": _turned(_UP, 3),
+    "pentagon": _round(5),
+    "hexagon": _round(6),
+    "star": _round(10, radii=(1.4, 0.6)),
+    "plus": _PLUS,
+    "saltire": _turned(_PLUS, 0.5),
+}
+"""The corners of filled markers, for a radius of 1; "circle", "ring" and "cross" have none."""
+
+
+def drawn(look: Look) -> dict[str, Any]:
+    """Return colour and dashes of a line as matplotlib takes them."""
+    return {"color": look.light, "linestyle": (0, look.dash) if look.dash else "-"}
+
+
+MATPLOTLIB: dict[Marker, str] = {
+    "circle": "o", "ring": "o", "cross": "x", "diamond": "D", "slim": "d", "square": "s",
+    "triangle": "^", "right": ">", "down": "v", "left": "<", "pentagon": "p", "hexagon": "h",
+    "star": "*", "plus": "P", "saltire": "X",
+}  # fmt: skip
+"""What matplotlib calls the same shapes."""
