@@ -82,4 +82,4 @@ def as_pandas(columns: Mapping[str, Any]) -> Any | None:
 def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
-    return plain(value, keep="")
+    return "" if value is None else plain(value, keep="")

@@ -39,12 +39,14 @@ def card_of(found: "Improvement", policy: "LearnedPolicy") -> str:
     if policy.kind == "scorecard":
         lines += ["## Points", "", "| feature | value | points |", "| --- | --- | ---: |"]
         lines += [f"| {_cell(a)} | {_cell(b)} | {p:+d} |" for a, b, p in policy.points()]
-        lines += ["", f"Accepted from {policy.pass_mark:+d} points on.", ""]
+        lines += ["", *(f"{text[0].upper()}{text[1:]}." for text in policy.marks()), ""]
     return "\n".join(lines)
 
 
 def _chances(policy: "LearnedPolicy") -> list[str]:
     found = []
+    if policy.within:
+        found.append(f"Of those just below the mark, {policy.within:.0%} are accepted, by lot.")
     if policy.follow < 1:
         rest = "accepted" if policy.otherwise else "rejected"
         found.append(

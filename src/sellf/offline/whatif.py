@@ -90,7 +90,7 @@ def compared(
         cost=cost,
         omega=omega,
         delta=question.delta,
-        people=history.everyone.people,
+        people=history.people,
         finite_sample=not history.estimated,
         policy=name,
         assumptions=tuple(_assumed(history)),
