@@ -90,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--logs", type=int, default=200, help="of each size")
     parser.add_argument("--omega", type=float, default=0.05)
-    parser.add_argument("--reward-at-least", type=float, default=0.25)
+    parser.add_argument("--reward-at-least", type=float, default=0.2)
     parser.add_argument("--blind", action="store_true", help="the policy may not see the group")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--seconds", type=float, default=1e9, help="of the processor, in all")

@@ -7,6 +7,7 @@ tolerance, and with probability 1 - delta none earns too little (fixed-sequence 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from sellf.fairness.notions import Rate
@@ -81,12 +82,10 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
         Part(1.0, sample, utility(rate, chance[rows], len(rows)), PROPOSED)
         for _, rows, sample in rest.groups
     ]
-    ends = [
-        bounds.upper([first, negative(second)], delta)
-        for i, first in enumerate(parts)
-        for j, second in enumerate(parts)
-        if i != j
-    ]
+    ends = []
+    for first, second in combinations(parts, 2):
+        low, high = bounds.both([first, negative(second)], delta)
+        ends += [-low, high]
     return float(min(max(ends), 1.0))
 
 

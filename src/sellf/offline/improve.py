@@ -43,7 +43,7 @@ LEARNED = 0.3
 """The share of people that policies are learned from,"""
 MOST_LEARNED = 150_000
 """and how many at most: certifying takes more people than learning."""
-MOST_LOOKED = 20_000
+MOST_LOOKED = 8_000
 """Rows of them that settle beforehand how the others are weighed."""
 FEWEST = 400
 """People that a log needs at least."""

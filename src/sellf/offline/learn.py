@@ -14,7 +14,7 @@ from sellf.logs.person import Floats, Person
 from sellf.offline.advantage import Outlook, plan
 from sellf.offline.bins import binned
 from sellf.offline.encoding import Encoding, learn_encoding
-from sellf.offline.models import Linear, Model, fit_linear, fit_trees, predict
+from sellf.offline.models import RIDGE, Linear, Model, fit_linear, fit_trees, predict
 from sellf.offline.policy import POINTS, Kind, LearnedPolicy
 
 MOST_FITTED = 300_000
@@ -29,8 +29,10 @@ TARGETS = (0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
 """What the bound on the disparity is to come to, as shares of what is tolerated."""
 BY_LOT = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
 """Chances with which whoever is just below a threshold is accepted."""
-ENOUGH = 500
-"""Outcomes of a group from which a calibration may bend."""
+LIKELY = 0.05
+"""How far off the log odds of a model are for a group, before its outcomes are seen."""
+STEPS = 20
+"""Of Newton's method, at most."""
 MOST_PLANNED = 100_000
 """Rows that candidates are compared on."""
 
@@ -81,20 +83,27 @@ class Lesson:
 def fit_label(lesson: Lesson, encoding: Encoding, kind: Kind) -> tuple[Model, Floats]:
     """Return a model of the outcome, and cross-fitted predictions for the people it is made of.
 
-    Accepted people are weighted by the inverse of their propensity, so that they stand for all.
+    Every outcome counts alike, which tells most; `calibrated` then corrects each group by outcomes
+    that are weighted so that they stand for all.
     """
     matrix = encoding.encode(lesson.columns)
-    seen, label, weights = _shown(lesson)
+    seen, label, _ = _shown(lesson)
     rng = np.random.default_rng([lesson.seed, 1])
     fold = rng.integers(FOLDS, size=len(seen))
-    fit = _fitting(kind)
     guess = np.zeros(len(seen))
     for k in range(FOLDS):
         rows = _some(np.flatnonzero(seen & (fold != k)), rng)
-        model = fit(matrix[rows], label[rows], weights[rows])
+        model = _fit(kind, matrix[rows], label[rows])
         guess[fold == k] = predict(model, matrix[fold == k])
     rows = _some(np.flatnonzero(seen), rng)
-    return fit(matrix[rows], label[rows], weights[rows]), guess
+    return _fit(kind, matrix[rows], label[rows]), guess
+
+
+def _fit(kind: Kind, matrix: Floats, label: Floats) -> Model:
+    if kind == "boosting":
+        return fit_trees(matrix, label)
+    # A ridge that fades as outcomes become more: it would bend a model that is right.
+    return fit_linear(matrix, label, ridge=min(RIDGE, 1 / len(label)))
 
 
 def _shown(lesson: Lesson) -> tuple[NDArray[np.bool_], Floats, Floats]:
@@ -167,14 +176,35 @@ def calibrated(lesson: Lesson, guess: Floats) -> Floats:
         rows = np.flatnonzero(own & seen)
         if len(rows) < 30:
             continue
-        knots = np.quantile(margin[own], (0.25, 0.5, 0.75)) if len(rows) >= ENOUGH else ()
-        model = fit_linear(_bent(margin[rows], knots), label[rows], weights[rows], ridge=1e-4)
-        result[own] = predict(model, _bent(margin[own], knots))
+        middle = float(np.median(margin[own]))
+        change = _correction(
+            _tilted(margin[rows], middle), margin[rows], label[rows], weights[rows]
+        )
+        result[own] = expit(margin[own] + _tilted(margin[own], middle) @ change)
     return result
 
 
-def _bent(margin: Floats, knots: Any) -> Floats:
-    return np.column_stack([margin, *(np.maximum(margin - knot, 0.0) for knot in knots)])
+def _correction(basis: Floats, margin: Floats, label: Floats, weights: Floats) -> Floats:
+    """Return what to add to log odds, drawn towards nothing where outcomes are few.
+
+    Weighted outcomes tell as much as fewer that are not: as many as the sum of weights, squared,
+    over the sum of their squares.
+    """
+    share = weights * weights.sum() / (weights @ weights)
+    found = np.zeros(basis.shape[1])
+    for _ in range(STEPS):
+        chance = expit(margin + basis @ found)
+        slope = basis.T @ (share * (label - chance)) - found / LIKELY**2
+        bend = (basis * (share * chance * (1 - chance))[:, None]).T @ basis
+        step = np.linalg.solve(bend + np.eye(len(found)) / LIKELY**2, slope)
+        found = found + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        if np.abs(step).max() < 1e-8:
+            break
+    return found
+
+
+def _tilted(margin: Floats, middle: float) -> Floats:
+    return np.column_stack([np.ones(len(margin)), margin - middle])
 
 
 def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Encoding, Floats]:
