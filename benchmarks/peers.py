@@ -116,7 +116,7 @@ def reduction(train: Callable[..., Rows]) -> Callable[..., Answer]:
         rows = costly(some(train(log, rng), rng))
         learner = ExponentiatedGradient(
             LogisticRegression(max_iter=300),
-            # The bound is on the distance from the mean of all: half of what may lie between groups.
+            # The bound is on the distance from the mean of all, half of that between groups.
             TruePositiveRateParity(difference_bound=OMEGA / 2),
             eps=OMEGA / 4,
             max_iter=25,

@@ -116,6 +116,7 @@ def improve(
             use_group=asked.use_group,
             explore=asked.explore,
             reward_at_least=asked.reward_at_least,
+            horizon=asked.horizon,
             progress=progress,
             **options,
         )

@@ -36,6 +36,9 @@ def card_of(found: "Improvement", policy: "LearnedPolicy") -> str:
         *_groups(found),
         "",
     ]
+    if found.long_term is not None:
+        said = found.long_term.sentence
+        lines += ["## Over time, by a model", "", said[0].upper() + said[1:], ""]
     if policy.kind == "scorecard":
         lines += ["## Points", "", "| feature | value | points |", "| --- | --- | ---: |"]
         lines += [f"| {_cell(a)} | {_cell(b)} | {p:+d} |" for a, b, p in policy.points()]

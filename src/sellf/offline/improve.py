@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sellf.errors import InputError
-from sellf.fairness.checks import number, one_of
+from sellf.fairness.checks import number, one_of, whole
 from sellf.fairness.notions import Notion, define
 from sellf.fairness.tables import Table
 from sellf.logs.columns import names_of
@@ -34,6 +34,7 @@ from sellf.offline.learn import (
     candidates,
     describe,
 )
+from sellf.offline.longterm import LongTerm, long_term
 from sellf.offline.policy import KINDS, Kind, LearnedPolicy
 from sellf.offline.result import WhatIf
 from sellf.offline.sentences import promise, refusal
@@ -68,6 +69,8 @@ class Improvement(Table):
     sentence: str
     finite_sample: bool
     warnings: tuple[str, ...]
+    long_term: LongTerm | None = None
+    """What it comes to over several decisions about the same people, by a model."""
 
     @property
     def certified(self) -> bool:
@@ -98,6 +101,8 @@ class Improvement(Table):
             parts.append(str(self.policy))
         if self.whatif is not None:
             parts.append(str(self.whatif))
+        if self.long_term is not None:
+            parts.append(str(self.long_term))
         parts += [f"note: {text}" for text in self.warnings]
         return "\n\n".join(parts)
 
@@ -111,6 +116,7 @@ class Improvement(Table):
             "finite_sample": self.finite_sample,
             "candidates": rows,
             "whatif": None if self.whatif is None else self.whatif.to_dict(),
+            "long_term": None if self.long_term is None else self.long_term.to_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -132,6 +138,7 @@ def improve(
     use_group: bool = False,
     explore: float = 0.0,
     reward_at_least: float = 1.0,
+    horizon: int | None = None,
     delta: float = 0.05,
     limits: Limits | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -149,6 +156,9 @@ def improve(
         use_group: whether the policy may see the group; else the group only serves to measure.
         explore: the smallest chance of acceptance, so that the next log can be learned from.
         reward_at_least: the share of the current policy's reward that must be kept.
+        horizon: over how many decisions about everybody the policy is followed in a world that
+            is fitted to the log, which needs person and time; None: not at all. What that comes to
+            is a model's answer, and not part of the certificate.
         delta: the chance with which each of the two promises may fail.
         limits: how large a log may be.
         progress: called with the steps done, and all.
@@ -160,6 +170,13 @@ def improve(
     explore = number("explore", explore, low=0, high=0.5)
     share = number("reward_at_least", reward_at_least, low=0, high=2)
     one_of("kind", kind, KINDS)
+    if horizon is not None:
+        horizon = whole("horizon", horizon, low=1, high=1000)
+        if not (options.get("person") and options.get("time")):
+            raise InputError(
+                "horizon needs to know who was decided about when: name the columns with --person "
+                "and --time."
+            )
     rate = define(notion).alone
     names = names_of(features, "features")
     if not names:
@@ -204,6 +221,10 @@ def improve(
         finite_sample=not history.estimated,
         warnings=(*history.warnings, *((history.void,) if history.void else ())),
     )
+    if horizon is not None and found.chosen is not None:
+        chance = tested[found.chosen].candidate.policy.probability(columns)
+        over = long_term(history, columns, guess, chance, rate, cost, horizon)
+        found = replace(found, long_term=over)
     return _with_policy(found, rest, others)
 
 
