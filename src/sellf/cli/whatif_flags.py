@@ -34,6 +34,8 @@ class QuestionFlags:
     """the day on which outcomes were looked up (default: that of the last decision)."""
     seed: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """of what is drawn at random; the same seed repeats the answer."""
+    html: File = None
+    """a new file for a report to send: who gains, who loses, and what is certified."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sellf.audit.interval import Interval
 from sellf.errors import InputError
 from sellf.fairness.checks import number, one_of, whole
 from sellf.fairness.notions import Notion, define
@@ -24,6 +25,7 @@ from sellf.logs.columns import names_of
 from sellf.logs.limits import Limits
 from sellf.logs.names import Values
 from sellf.logs.person import Floats
+from sellf.offline.bounds import Part
 from sellf.offline.card import card_of
 from sellf.offline.certify import Tested, test
 from sellf.offline.history import History, read, reading_options
@@ -34,11 +36,13 @@ from sellf.offline.learn import (
     candidates,
     describe,
 )
+from sellf.offline.lines import reward
 from sellf.offline.longterm import LongTerm, long_term
 from sellf.offline.policy import KINDS, Kind, LearnedPolicy
 from sellf.offline.result import WhatIf
-from sellf.offline.sentences import promise, refusal
-from sellf.offline.whatif import NOW, PROPOSED, Question, compared
+from sellf.offline.segments import Segment, segments
+from sellf.offline.sentences import explored, promise, refusal
+from sellf.offline.whatif import NOW, PROPOSED, Question, compared, interval, negative
 
 LEARNED = 0.3
 """The share of people that policies are learned from,"""
@@ -71,6 +75,10 @@ class Improvement(Table):
     warnings: tuple[str, ...]
     long_term: LongTerm | None = None
     """What it comes to over several decisions about the same people, by a model."""
+    segments: tuple[Segment, ...] = ()
+    """Who would be accepted, of the people that were not learned from."""
+    price: Interval | None = None
+    """What exploration costs a person: the reward without it less that with it."""
 
     @property
     def certified(self) -> bool:
@@ -101,6 +109,8 @@ class Improvement(Table):
             parts.append(str(self.policy))
         if self.whatif is not None:
             parts.append(str(self.whatif))
+        if self.price is not None:
+            parts.append(explored(self))
         if self.long_term is not None:
             parts.append(str(self.long_term))
         parts += [f"note: {text}" for text in self.warnings]
@@ -116,6 +126,8 @@ class Improvement(Table):
             "finite_sample": self.finite_sample,
             "candidates": rows,
             "whatif": None if self.whatif is None else self.whatif.to_dict(),
+            "segments": [segment.to_dict() for segment in self.segments],
+            "exploration_costs": None if self.price is None else self.price._asdict(),
             "long_term": None if self.long_term is None else self.long_term.to_dict(),
             "warnings": list(self.warnings),
         }
@@ -263,8 +275,35 @@ def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) 
     notions = [define(found.notion)]
     beside = compared(question, "the new policy", notions, found.cost, found.omega)
     found = replace(found, whatif=beside, sentence=promise(found))
+    counts = slice(None) if rest.looked is None else ~rest.looked
+    now = rest.person.accepted if rest.current is None else rest.current
+    found = replace(
+        found,
+        segments=segments(
+            {name: values[counts] for name, values in columns.items()},
+            rest.rows.codes[counts],
+            list(rest.rows.names),
+            now[counts],
+            policy.probability(columns)[counts],
+        ),
+        price=_price(rest, policy, columns, found) if policy.explore else None,
+    )
     card = card_of(found, policy)
     return replace(found, policy=describe(policy, {"promise": found.sentence}, card))
+
+
+def _price(
+    rest: History, policy: LearnedPolicy, columns: dict[str, Values], found: Improvement
+) -> Interval:
+    """Return what a policy would earn more without exploration."""
+    both = (replace(policy, explore=0.0), policy)
+    parts = [
+        Part(
+            1.0, rest.everyone, reward(one.probability(columns), found.cost, rest.rows.count), name
+        )
+        for one, name in zip(both, ("without", "with"), strict=True)
+    ]
+    return interval([parts[0], negative(parts[1])], found.delta, -1.0, 1.0)
 
 
 def _split(history: History) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -53,6 +53,18 @@ def refusal(found: "Improvement") -> str:
     )
 
 
+def explored(found: "Improvement") -> str:
+    """Return what exploration costs."""
+    if found.price is None or found.policy is None:
+        return ""
+    low, value, high = found.price
+    return (
+        f"exploration: accepting everybody with a chance of at least {found.policy.explore:.1%} "
+        f"costs {value:.4f} a person ({low:+.4f} to {high:+.4f}); what it buys is a log from which "
+        "the next policy can be certified."
+    )
+
+
 def _round(x: float) -> int:
     digits = max(len(str(int(x))) - 2, 0)
     return int(round(x, -digits))
