@@ -6,6 +6,7 @@ the world are known. What a method believes is the disparity on the rows that it
 """
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -180,22 +181,40 @@ METHODS: dict[str, Callable[..., Answer | None]] = {
 
 
 def figures() -> dict[str, dict[str, list[float]]]:
-    """Return what every method believes and what is true, one entry a log."""
-    law = lending.truth(Path(os.environ.get("SELLF_PEERS_FOLDER", "build/improve")))
+    """Return what every method believes and what is true, one entry a log.
+
+    Each log is kept in the folder as soon as it is done, and not done again.
+    """
+    folder = Path(os.environ.get("SELLF_PEERS_FOLDER", "build/improve"))
+    law = lending.truth(folder)
     frontier = law.frontier(OMEGA)
-    found: dict[str, dict[str, list[float]]] = {
-        name: {"believed": [], "true": [], "reward": []} for name in METHODS
-    }
+    store = folder / f"peers-{PEOPLE}.jsonl"
+    lines = store.read_text().splitlines() if store.exists() else []
+    done = {row["seed"]: row for row in map(json.loads, lines)}
     for seed in range(LOGS):
+        if seed in done:
+            continue
         log = law.draw(PEOPLE, 10_000 + seed)
+        row: dict[str, Any] = {"seed": seed}
         for name, method in METHODS.items():
             answer = method(law, log, seed)
-            if answer is None:
-                continue
-            found[name]["believed"].append(answer.believed)
-            found[name]["true"].append(abs(law.gap(answer.chance)))
-            found[name]["reward"].append(law.reward(answer.chance) / frontier)
-    return found
+            if answer is not None:
+                row[name] = {
+                    "believed": answer.believed,
+                    "true": abs(law.gap(answer.chance)),
+                    "reward": law.reward(answer.chance) / frontier,
+                }
+        done[seed] = row
+        with store.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+    kept = [done[seed] for seed in range(LOGS)]
+    return {
+        name: {
+            key: [row[name][key] for row in kept if name in row]
+            for key in ("believed", "true", "reward")
+        }
+        for name in METHODS
+    }
 
 
 def said(values: list[float], style: str) -> str:

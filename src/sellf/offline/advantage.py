@@ -39,6 +39,8 @@ class Outlook:
     """The expected square of the weighted outcome, for how far estimates will be off,"""
     furthest: Floats
     """and how far it can be from its mean."""
+    weak: Floats
+    """1 for people whom the log tells nothing of, as nobody like them is accepted; else 0."""
     codes: np.ndarray
     """The group that each person is of, to measure by."""
     cost: float

@@ -40,6 +40,10 @@ class Bins:
     """Of the expected square of the weighted outcome."""
     furthest: Floats
     """Not a sum: how far a weighted outcome can be from its mean, at most."""
+    unknown: Floats
+    """How many the log tells nothing of,"""
+    unknown_label: Floats
+    """and their chances of a good outcome, added up."""
     cost: float
     rate: Rate
 
@@ -71,8 +75,20 @@ class Bins:
             # The error of the level grows with the utility that is tried, not only the true one.
             radius /= 1 - np.minimum(radius / np.maximum(utility.max(axis=1), 1e-9), 0.9)
         gap = np.ptp(utility, axis=1)
+        radius = radius + self._open(tilt, size * level)
         earned = (chance @ (self.label - self.cost * self.number).sum(axis=0)) / size.sum()
         return Forecast(gap, earned, gap + radius)
+
+    def _open(self, tilt: Floats, whole: Floats) -> Floats:
+        """Return how far apart groups may be further, as some outcomes may be good or bad."""
+        rises, falls = np.maximum(tilt, 0.0), np.maximum(-tilt, 0.0)
+        bad = self.unknown - self.unknown_label
+        up = (rises * bad + falls * self.unknown_label).sum(axis=2) / whole
+        down = (rises * self.unknown_label + falls * bad).sum(axis=2) / whole
+        apart = up[:, :, None] + down[:, None, :]
+        groups = np.arange(apart.shape[1])
+        apart[:, groups, groups] = 0.0
+        return apart.max(axis=(1, 2))
 
     @property
     def everyone(self) -> float:
@@ -106,6 +122,8 @@ def binned(outlook: Outlook, margin: Floats, thresholds: Floats) -> Bins:
         label=total(outlook.score),
         square=total(outlook.square),
         furthest=furthest.reshape(shape),
+        unknown=total(outlook.weak),
+        unknown_label=total(outlook.weak * outlook.score),
         cost=outlook.cost,
         rate=outlook.rate,
     )

@@ -159,6 +159,16 @@ def weighted_moments(lesson: Lesson, guess: Floats, label: Floats) -> tuple[Floa
     return square, np.maximum(guess, 1 - guess) * (1 - safe) / safe
 
 
+def _weak(lesson: Lesson) -> Floats:
+    """Return who the log tells nothing of."""
+    person = lesson.person
+    if person.rejected_positive is not None:
+        return np.zeros(len(lesson.codes))
+    if person.propensity is None:
+        return 1.0 - person.accepted
+    return (person.propensity < lesson.overlap).astype(np.float64)
+
+
 def calibrated(lesson: Lesson, guess: Floats) -> Floats:
     """Return predictions whose level and slope are right in every group.
 
@@ -246,6 +256,7 @@ def _outlook(
         group=group[rows],
         square=square[rows],
         furthest=furthest[rows],
+        weak=_weak(lesson)[rows],
         codes=lesson.codes[rows],
         cost=wish.cost,
         rate=wish.rate,

@@ -86,7 +86,7 @@ def _parts(values: Values) -> tuple[NDArray[np.intp], list[str]]:
     if len(distinct) <= VALUES:
         return np.searchsorted(distinct, number), [f"{x:g}" for x in distinct]
     edges = np.unique(np.quantile(known, (0.25, 0.5, 0.75)))
-    ends = [f"{x:.3g}" for x in edges]
+    ends = [f"{x:,.0f}" if abs(x) >= 100 else f"{x:.3g}" for x in edges]
     inner = [f"{a} to below {b}" for a, b in pairwise(ends)]
     place = np.searchsorted(edges, number, side="right")
     place[np.isnan(number)] = len(edges) + 1  # in no part

@@ -138,7 +138,7 @@ def _beside(result: WhatIf) -> list[Section]:
             "change": [f"{one.change.value:+.3f}" for one in result.changes],
             "from": [f"{one.change.low:+.3f}" for one in result.changes],
             "to": [f"{one.change.high:+.3f}" for one in result.changes],
-            "": [one.direction for one in result.changes],
+            "verdict": [one.direction for one in result.changes],
         },
         caption="every measure",
         note=f"Changes are paired: both policies on the same {result.people:,} people. Each "
@@ -233,7 +233,9 @@ def _over_time(found: LongTerm) -> Section:
 
 def _tested(found: Improvement) -> Section:
     table: dict[str, list[Any]] = found._table()
-    columns = {name: ["" if x is None else x for x in values] for name, values in table.items()}
+    columns = {
+        name: ["-" if x in (None, "") else x for x in values] for name, values in table.items()
+    }
     return Section(
         "The certificate",
         [
