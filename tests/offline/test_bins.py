@@ -9,7 +9,7 @@ import sellf
 from sellf.fairness.notions import define
 from sellf.offline.advantage import Outlook
 from sellf.offline.bins import binned
-from sellf.offline.encoding import Encoding, Feature
+from sellf.offline.encoding import Encoding, Feature, learn_encoding
 from sellf.offline.models import Linear
 from sellf.offline.policy import LearnedPolicy
 from sellf.offline.segments import segments
@@ -108,3 +108,12 @@ def test_segments_say_who_is_accepted_now_and_then():
     assert own["job", "b", "W"].people == size // 2
     assert own["income", "750 or more", "B"].proposed == pytest.approx(0.9)
     assert sum(one.people for one in found if one.feature == "income") == 2 * size
+
+
+def test_a_scorecard_cuts_counts_that_are_mostly_nought():
+    counts = np.array([0.0] * 95 + [1.0, 2.0, 2.0, 3.0, 5.0])
+    encoding = learn_encoding({"offences": counts, "year": np.full(100, 2014.0)}, bins=True)
+    assert encoding.features[0].edges == (1.0,)
+    model = Linear(np.array([-1.0, 0.0, 0.0, 0.0, 0.0]))
+    rows = LearnedPolicy("scorecard", encoding, model, -0.5).points()
+    assert rows == [("offences", "below 1", 0), ("offences", "1 or more", -29)]

@@ -141,6 +141,9 @@ def learn_encoding(
         if bins:
             quantiles = np.quantile(known, np.arange(1, BINS) / BINS, method="higher")
             edges = tuple(float(edge) for edge in np.unique(quantiles) if edge > known.min())
+            if not edges and known.max() > known.min():
+                # Nearly everybody has the smallest value: what is above it is the other bin.
+                edges = (float(known[known > known.min()].min()),)
         centre, scale = float(known.mean()), float(known.std()) or 1.0
         knots: tuple[float, ...] = ()
         if bends:

@@ -110,7 +110,8 @@ class LearnedPolicy:
                 rows.append((feature.name, "other", int(steps[-1])))
                 continue
             edges = (-np.inf, *feature.edges, np.inf)
-            total = np.concatenate([[0], np.cumsum(steps[:-1])])
+            # Without edges the feature had one value, which gives no points.
+            total = np.concatenate([[0], np.cumsum(steps[: len(feature.edges)])])
             merged: list[tuple[float, float, int]] = []
             for low, high, points in zip(edges[:-1], edges[1:], total, strict=True):
                 if merged and merged[-1][2] == points:
