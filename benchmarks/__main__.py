@@ -15,11 +15,12 @@ BENCHMARKS = {
     "training": "500,000 steps of the paper, and what they cost",
     "rivals": "PPO on lending against other libraries (its own environment: make bench-rivals)",
     "audit": "10 and 100 million rows of Parquet, 2 groups",
+    "peers": "policies from lending logs: fairlearn, reject inference and sellf.improve",
 }
 
 
 def main() -> int:
-    names = sys.argv[1:] or [name for name in BENCHMARKS if name != "rivals"]
+    names = sys.argv[1:] or [name for name in BENCHMARKS if name not in ("rivals", "peers")]
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:
         print(f"no benchmark {unknown[0]!r}: there are {', '.join(BENCHMARKS)}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Measure how often intervals of `sellf.whatif` and `sellf.cutoffs` hold, on known truths.
 
-    python tools/measure_whatif.py docs/whatif --logs 1000     # hours; goes on where it was stopped
-    python tools/measure_whatif.py /tmp/quick --logs 20
+    python tools/measure_whatif.py build/whatif --seconds 60   # hours; goes on where it was stopped
+    python tools/measure_whatif.py build/whatif --seconds 3    # every cell for three seconds
 
 People have one feature with many equally likely values, so every truth is a finite sum. A cell is a
 logging policy, a proposed policy, a size, a kind of score and base rates; all measures, all groups,
@@ -14,6 +14,7 @@ import argparse
 import csv
 import json
 import sys
+import time
 import zlib
 from dataclasses import dataclass
 from itertools import product
@@ -216,13 +217,79 @@ def judge(results: dict[str, dict[str, list[int]]]) -> list[dict[str, Any]]:
     return rows
 
 
+def curve_of(cell: Cell, logs: int) -> dict[str, list[int]]:
+    """Return how often bands over cut-offs missed anywhere, under a key of their own."""
+    return {"cut-offs|None|all at once": measure_curve(cell, logs)}
+
+
+def run_cell(cell: Cell, own: dict[str, list[int]], options: argparse.Namespace) -> float:
+    """Measure a cell until its time or its logs are used up; return the seconds it took."""
+    begun = time.process_time()
+    while time.process_time() - begun < options.seconds:
+        have = max((logs for key, (_, logs) in own.items() if "cut-offs" not in key), default=0)
+        if have >= options.logs:
+            break
+        for key, (missed, logs) in measure(cell, options.slice, have).items():
+            before = own.setdefault(key, [0, 0])
+            own[key] = [before[0] + missed, before[1] + logs]
+    if "cut-offs|None|all at once" not in own and options.curves:
+        own |= curve_of(cell, options.curves)
+    return time.process_time() - begun
+
+
+def write(folder: Path, results: dict[str, dict[str, list[int]]]) -> list[dict[str, Any]]:
+    """Keep what was measured, and return one row a cell."""
+    store = folder / "coverage.json"
+    beside = store.with_suffix(".part")
+    beside.write_text(json.dumps(results))
+    beside.replace(store)
+    rows = judge(results)
+    with (folder / "coverage.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def summary(results: dict[str, dict[str, list[int]]], rows: list[dict[str, Any]]) -> str:
+    """Return what was found in a few lines, with what could have been found."""
+    kinds: dict[str, list[int]] = {}
+    for own in results.values():
+        for key, (missed, logs) in own.items():
+            _, group, kind = key.split("|")
+            name = kind if group == "None" else f"{kind}, by group"
+            found = kinds.setdefault(name, [0, 0])
+            kinds[name] = [found[0] + missed, found[1] + logs]
+    lines = ["| interval | intervals | missed |", "| --- | ---: | ---: |"]
+    for name, (missed, logs) in sorted(kinds.items()):
+        lines.append(f"| {name} | {logs:,} | {missed / logs:.2%} |")
+    logs = [row["logs"] for row in rows]
+    worst = min(rows, key=lambda row: row["adjusted p"])
+    typical = int(np.median(logs))
+    tests = sum(len(own) for own in results.values())
+    level = 0.05 / tests
+    needed = int(binom.isf(level, typical, 0.05)) + 1
+    seen = next(q / 100 for q in range(5, 101) if binom.sf(needed - 1, typical, q / 100) >= 0.9)
+    lines += [
+        "",
+        f"{len(rows)} cells, {min(logs)} to {max(logs)} logs each (median {typical}); worst cell: "
+        f"{worst['cell']}, {worst['worst']}, missed {worst['worst missed']}, adjusted p "
+        f"{worst['adjusted p']:.3f}. With {typical} logs and {tests:,} tests, an interval that "
+        f"misses {seen:.0%} of the time would be found with a chance of 90 %.",
+    ]
+    return "\n".join(lines)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, and write what was found."""
     parser = argparse.ArgumentParser(description="How often what-if intervals hold.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--logs", type=int, default=1000)
+    parser.add_argument("--logs", type=int, default=1000, help="at most so many logs a cell")
     parser.add_argument("--cells", type=int, default=200)
-    parser.add_argument("--slice", type=int, default=20, help="logs of a cell at a time")
+    parser.add_argument("--slice", type=int, default=5, help="logs of a cell at a time")
+    parser.add_argument("--seconds", type=float, default=60, help="of the processor, for a cell")
+    parser.add_argument("--curves", type=int, default=2, help="logs of a cell for cut-offs")
+    parser.add_argument("--most", type=float, default=1e9, help="seconds of the processor in all")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     store = options.folder / "coverage.json"
@@ -230,26 +297,16 @@ def main(arguments: list[str] | None = None) -> int:
         json.loads(store.read_text()) if store.exists() else {}
     )
     chosen = cells()[: options.cells]
-    for done in range(0, options.logs, options.slice):
-        for cell in chosen:
-            own = results.setdefault(cell.name, {})
-            have = max((logs for _, logs in own.values()), default=0)
-            if have > done:
-                continue
-            for key, (missed, logs) in measure(cell, options.slice, done).items():
-                before = own.setdefault(key, [0, 0])
-                own[key] = [before[0] + missed, before[1] + logs]
-        beside = store.with_suffix(".part")
-        beside.write_text(json.dumps(results))
-        beside.replace(store)
-        rows = judge(results)
-        with (options.folder / "coverage.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-        worst = min(rows, key=lambda row: row["adjusted p"])
-        total = sum(row["intervals"] for row in rows)
-        print(f"{done + options.slice} logs a cell, {total:,} intervals, worst {worst}", flush=True)
+    # Those that have the fewest logs first, so that every start goes on where the last one ended.
+    chosen.sort(key=lambda c: max((n for _, n in results.get(c.name, {}).values()), default=0))
+    spent = 0.0
+    for cell in chosen:
+        if spent >= options.most:
+            break
+        own = results.setdefault(cell.name, {})
+        spent += run_cell(cell, own, options)
+        write(options.folder, results)
+    print(summary(results, write(options.folder, results)))
     return 0
 
 

@@ -121,7 +121,25 @@ def test_exploration_keeps_every_chance_above_it():
     policy = made.policy or made.tested[0].candidate.policy
     people = {"x": np.linspace(0, 1, 50), "group": np.array(["B", "W"] * 25)}
     assert policy.probability(people).min() >= 0.03
+    if made.price is not None:
+        assert made.price.low <= made.price.value <= made.price.high
+        assert "exploration: accepting everybody" in str(made)
 
 
 def test_results_become_json(found):
     assert json.loads(json.dumps(found.to_dict()))["certified"] is True
+
+
+def test_a_report_says_what_is_certified_and_who_gains(found):
+    page = sellf.report.policy(found)
+    assert "Certified: with 95% confidence" in page
+    assert "Who gains, who loses" in page
+    assert "Segments for which most changes" in page
+    assert "What is assumed" in page
+    assert "What if" in sellf.report.policy(found.whatif)
+
+
+def test_what_is_learned_from_does_not_certify(found):
+    assert sum(found.people) == 30_000
+    assert found.people[0] == pytest.approx(9_000, rel=0.05)
+    assert found.whatif.people == found.people[1]

@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from sellf import interrupts
+from sellf import files, interrupts, report
 from sellf.cli.arguments import File
 from sellf.cli.audit import typed_options
 from sellf.cli.audit_flags import ColumnFlags, ReadingFlags
@@ -22,12 +22,13 @@ def _read(
 ) -> tuple[str | list[str], dict[str, Any]]:
     """Return the log and what was typed of it, after what a configuration says."""
     typed = typed_options(*flags, question)
+    typed.pop("html", None)
     found: dict[str, Any] = {}
     source: str | list[str] | None = log
     config = typed.pop("config", None)
     if config is not None:
         read = read_config(Path(config))
-        known = (*(field.name for field in fields(QuestionFlags)),)
+        known = {field.name for field in fields(QuestionFlags)} - {"config", "html"}
         own = {n: v for n, v in read.tables.get("audit", {}).items() if n in known}
         found, source = {**read.options, **own}, log if log is not None else read.log
     if source is None:
@@ -36,6 +37,18 @@ def _read(
             "--outcome repaid --propensity p --policy p_new`, or --config audit.toml."
         )
     return source, {**found, **typed}
+
+
+def _check_html(page: Path | None, source: str | list[str]) -> None:
+    """Refuse a report's file, before any work is done, that cannot be written."""
+    if page is not None:
+        report.check()
+        files.check_output(page, named_files(source) if are_files(source) else (), "--html")
+
+
+def _write_html(page: Path | None, result: Any) -> None:
+    if page is not None:
+        files.write(page, report.policy(result).encode())
 
 
 def whatif(
@@ -58,6 +71,9 @@ def whatif(
         )
     source, options = _read(log, (columns, reading), question)
     check_plot(plot, named_files(source) if are_files(source) else ())
+    _check_html(question.html, source)
+    if question.html is not None and asked.policy is None:
+        raise InputError("--html is for a policy: name one with --policy; cut-offs have --plot.")
     result: Any
     if asked.policy is not None:
         notions = list(asked.notion) or None
@@ -83,6 +99,7 @@ def whatif(
             )
     print(plain_json(result.to_json()) if as_json else plain(result))
     draw(result, plot)
+    _write_html(question.html, result)
 
 
 def improve(
@@ -97,6 +114,7 @@ def improve(
     from sellf.offline.improve import improve as learn
 
     source, options = _read(log, (columns, reading), question)
+    _check_html(question.html, source)
     features = options.pop("features", ())
     if asked.cost is None or not features:
         raise InputError(
@@ -116,11 +134,13 @@ def improve(
             use_group=asked.use_group,
             explore=asked.explore,
             reward_at_least=asked.reward_at_least,
+            horizon=asked.horizon,
             progress=progress,
             **options,
         )
     if asked.out is not None and found.policy is not None:
         found.save(asked.out)
+    _write_html(question.html, found)
     if as_json:
         print(plain_json(json.dumps(found.to_dict(), indent=2, ensure_ascii=False)))
     else:

@@ -34,6 +34,8 @@ class QuestionFlags:
     """the day on which outcomes were looked up (default: that of the last decision)."""
     seed: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """of what is drawn at random; the same seed repeats the answer."""
+    html: File = None
+    """a new file for a report to send: who gains, who loses, and what is certified."""
 
 
 @dataclass(frozen=True)
@@ -69,5 +71,8 @@ class ImproveFlags:
     """the smallest chance of acceptance, so that the next log can be learned from."""
     reward_at_least: float = 1.0
     """the share of the current policy's reward that must be kept."""
+    horizon: Annotated[int | None, tyro.conf.arg(metavar="T", help_behavior_hint="")] = None
+    """follow the policy over so many decisions about everybody, in a world fitted to the log; needs
+    --person and --time. A model's answer, apart from the certificate."""
     out: Annotated[Folder, tyro.conf.arg(aliases=["-o"])] = None
     """a new folder for the policy."""

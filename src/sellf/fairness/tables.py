@@ -86,4 +86,4 @@ def _cell(value: Any) -> str:
         if value != value:
             return "undefined"
         return f"{value:,.0f}" if value.is_integer() and abs(value) > 1 else f"{value:.4f}"
-    return plain(value, keep="")
+    return "" if value is None else plain(value, keep="")

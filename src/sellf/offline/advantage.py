@@ -35,8 +35,12 @@ class Outlook:
     """The chance by which policies are measured, right on average in every group."""
     group: Floats
     """q, one column a group: what the policy knows of who belongs to which."""
-    weighted: Floats
-    """The weighted outcome, s, for how far estimates will be off."""
+    square: Floats
+    """The expected square of the weighted outcome, for how far estimates will be off,"""
+    furthest: Floats
+    """and how far it can be from its mean."""
+    weak: Floats
+    """1 for people whom the log tells nothing of, as nobody like them is accepted; else 0."""
     codes: np.ndarray
     """The group that each person is of, to measure by."""
     cost: float
@@ -59,24 +63,6 @@ class Outlook:
         ]
         levels = np.maximum(sums[1], 1e-6)
         return sums[0] / levels, levels
-
-    def error(self, chance: Floats, people: int) -> float:
-        """Return the standard error of the largest difference between groups.
-
-        Args:
-            chance: of the policy.
-            people: how many it will be estimated from.
-        """
-        utility, level = self.utilities(chance)
-        slope, base = self.rate.of.by_label(chance)
-        below, whole = self.rate.among.by_label(chance)
-        own = utility[self.codes]
-        values = (slope - own * below) * self.weighted + (base - own * whole)
-        size = np.bincount(self.codes, minlength=self.groups)
-        mean = np.bincount(self.codes, values, self.groups) / size
-        square = np.bincount(self.codes, values * values, self.groups) / size
-        each = (square - mean * mean) / (size / len(self.codes) * people) / level**2
-        return float(np.sort(each)[-2:].sum() ** 0.5)
 
     def reward(self, chance: Floats) -> float:
         """Return what a policy earns a person."""

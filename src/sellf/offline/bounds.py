@@ -31,6 +31,8 @@ STEPS = 8
 """Of a search for the end of an interval, at most."""
 TOLERANCE = 0.02
 """Of such a search, as a share of the interval's width."""
+BOX_TOLERANCE = 0.15
+"""The same where only about where something is matters."""
 SEARCHED = 60_000
 """Up to so many people candidates are tried one by one."""
 
@@ -64,13 +66,29 @@ def lower(parts: Sequence[Part], alpha: float) -> float:
         return _by_levels(parts, alpha)
     if len(ratios) == 1:
         return _end(ratios[0], alpha)
-    return _joint_end(ratios, alpha)
+    opposite = [ratio.opposite() for ratio in ratios]
+    return _joint_end(ratios, alpha, _boxes(ratios, opposite, alpha))
 
 
 def upper(parts: Sequence[Part], alpha: float) -> float:
     """Return a number that the sum is above with probability alpha at most."""
-    opposite = [Part(-part.sign, part.sample, part.target, part.name) for part in parts]
-    return -lower(opposite, alpha)
+    return -lower(_opposite(parts), alpha)
+
+
+def both(parts: Sequence[Part], alpha: float) -> tuple[float, float]:
+    """Return what `lower` and `upper` return, which takes less time together."""
+    known = all(part.sample.people >= 6 and not part.sample.estimated for part in parts)
+    ratios = _ratios(parts) if known and parts[0].target.among is not None else None
+    mirrored = _ratios(_opposite(parts)) if ratios is not None and len(ratios) == 2 else None
+    if ratios is None or mirrored is None:
+        return lower(parts, alpha), upper(parts, alpha)
+    boxes = _boxes(ratios, mirrored, alpha)
+    low = _joint_end(ratios, alpha, boxes)
+    return low, -_joint_end(mirrored, alpha, [(-b, -a) for a, b in boxes])
+
+
+def _opposite(parts: Sequence[Part]) -> list[Part]:
+    return [Part(-part.sign, part.sample, part.target, part.name) for part in parts]
 
 
 def estimate(parts: Sequence[Part]) -> float:
@@ -136,20 +154,31 @@ def _ratios(parts: Sequence[Part]) -> list[_Ratio] | None:
     return found
 
 
-def _end(ratio: _Ratio, alpha: float) -> float:
+def _end(ratio: _Ratio, alpha: float, tolerance: float = TOLERANCE) -> float:
     """Return a candidate such that it and smaller ones are ruled out."""
 
     def distance(value: float) -> float:
         found = ratio.at(value)
         return found.mean - capital.radius([found.term], alpha)
 
-    return _search(distance, [ratio], alpha, ratio.low, ratio.high)
+    return _search(distance, [ratio], alpha, ratio.low, ratio.high, tolerance)
 
 
-def _joint_end(ratios: Sequence[_Ratio], alpha: float) -> float:
-    """Return the same for the sum of two groups' ratios."""
+def _boxes(
+    ratios: Sequence[_Ratio], opposite: Sequence[_Ratio], alpha: float
+) -> list[tuple[float, float]]:
+    """Return where each of two groups' ratios is, with a small part of alpha."""
     each = BOX_SHARE * alpha / 4
-    boxes = [(_end(ratio, each), -_end(ratio.opposite(), each)) for ratio in ratios]
+    return [
+        (_end(one, each, BOX_TOLERANCE), -_end(other, each, BOX_TOLERANCE))
+        for one, other in zip(ratios, opposite, strict=True)
+    ]
+
+
+def _joint_end(
+    ratios: Sequence[_Ratio], alpha: float, boxes: Sequence[tuple[float, float]]
+) -> float:
+    """Return the same for the sum of two groups' ratios, which are in `boxes`."""
     (a1, b1), (a2, b2) = boxes
     if a1 >= b1 or a2 >= b2:
         return sum(ratio.low for ratio in ratios)
@@ -178,6 +207,7 @@ def _search(
     alpha: float,
     low: float,
     high: float,
+    tolerance: float = TOLERANCE,
 ) -> float:
     """Return a candidate up to which all are ruled out, those with a distance above 0.
 
@@ -199,13 +229,13 @@ def _search(
     for _ in range(STEPS):
         step = distance(found) / slope
         found = min(max(found + step, low), high)
-        if abs(step) < TOLERANCE * scale or found == low:
+        if abs(step) < tolerance * scale or found == low:
             break
-    found = max(found - TOLERANCE * scale, low)
+    found = max(found - tolerance * scale, low)
     for _ in range(STEPS):
         if found == low or distance(found) > 0:
             break
-        found = max(found - 2 * TOLERANCE * scale, low)
+        found = max(found - 2 * tolerance * scale, low)
     tried = [low + (found - low) * share for share in (0.3, 0.7, 0.95)]
     return found if found == low or all(distance(u) > 0 for u in tried) else low
 

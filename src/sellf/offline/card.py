@@ -35,16 +35,28 @@ def card_of(found: "Improvement", policy: "LearnedPolicy") -> str:
         "",
         *_groups(found),
         "",
+        *_segments(found),
     ]
+    if found.price is not None:
+        low, value, high = found.price
+        lines += [
+            f"Exploration costs {value:.4f} a person ({low:+.4f} to {high:+.4f}).",
+            "",
+        ]
+    if found.long_term is not None:
+        said = found.long_term.sentence
+        lines += ["## Over time, by a model", "", said[0].upper() + said[1:], ""]
     if policy.kind == "scorecard":
         lines += ["## Points", "", "| feature | value | points |", "| --- | --- | ---: |"]
         lines += [f"| {_cell(a)} | {_cell(b)} | {p:+d} |" for a, b, p in policy.points()]
-        lines += ["", f"Accepted from {policy.pass_mark:+d} points on.", ""]
+        lines += ["", *(f"{text[0].upper()}{text[1:]}." for text in policy.marks()), ""]
     return "\n".join(lines)
 
 
 def _chances(policy: "LearnedPolicy") -> list[str]:
     found = []
+    if policy.within:
+        found.append(f"Of those just below the mark, {policy.within:.0%} are accepted, by lot.")
     if policy.follow < 1:
         rest = "accepted" if policy.otherwise else "rejected"
         found.append(
@@ -71,6 +83,21 @@ def _groups(found: "Improvement") -> list[str]:
                 f"{high:+.1%}) |"
             )
     return rows
+
+
+def _segments(found: "Improvement") -> list[str]:
+    """Return for whom most changes, of the larger segments."""
+    kept = sorted(found.segments, key=lambda one: one.change)
+    told = [one for one in (*kept[:3], *kept[:-4:-1]) if abs(one.change) >= 0.01]
+    if not told:
+        return []
+    rows = ["| segment | people | accepted now | accepted then |", "| --- | ---: | ---: | ---: |"]
+    rows += [
+        f"| {_cell(say(one.group))}, {_cell(one.feature)} {_cell(one.value)} | {one.people:,} | "
+        f"{one.now:.0%} | {one.proposed:.0%} |"
+        for one in dict.fromkeys(told)
+    ]
+    return ["Most changes for these:", "", *rows, ""]
 
 
 def _cell(text: Any) -> str:

@@ -29,11 +29,15 @@ class Feature:
     """and what a step of one is, in units of the column."""
     edges: tuple[float, ...] = ()
     """Of numbers that are cut into bins: where each but the first begins."""
+    knots: tuple[float, ...] = ()
+    """Of numbers that may bend: where, in steps from the centre."""
 
     @property
     def width(self) -> int:
         """How many numbers it becomes."""
-        return len(self.levels) + 1 if self.levels else max(len(self.edges), 1) + 1
+        if self.levels:
+            return len(self.levels) + 1
+        return max(len(self.edges), 1) + len(self.knots) + 1
 
     def encode(self, values: Values) -> Floats:
         """Return one line a person; the last number says that the value is missing or unknown."""
@@ -50,7 +54,8 @@ class Feature:
             at_least = found[:, None] >= np.array(self.edges)[None, :]
             return np.column_stack([at_least & ~gone[:, None], gone]).astype(np.float64)
         filled = (np.where(gone, self.centre, found) - self.centre) / self.scale
-        return np.column_stack([filled, gone])
+        bends = [np.maximum(filled - knot, 0.0) for knot in self.knots]
+        return np.column_stack([filled, *bends, gone])
 
     def labels(self) -> list[str]:
         """Return a name for each number."""
@@ -58,7 +63,8 @@ class Feature:
             return [*(f"{self.name} = {level}" for level in self.levels), f"{self.name}: other"]
         if self.edges:
             return [*(f"{self.name} >= {edge:g}" for edge in self.edges), f"{self.name}: missing"]
-        return [self.name, f"{self.name}: missing"]
+        bends = [f"{self.name} beyond {self.centre + k * self.scale:g}" for k in self.knots]
+        return [self.name, *bends, f"{self.name}: missing"]
 
 
 @dataclass(frozen=True)
@@ -98,23 +104,27 @@ def from_dict(content: Sequence[Mapping[str, Any]]) -> Encoding:
                 float(one["centre"]),
                 float(one["scale"]),
                 tuple(map(float, one["edges"])),
+                tuple(map(float, one.get("knots", ()))),
             )
             for one in content
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         features = ()
-    numbers = [x for one in features for x in (one.centre, one.scale, *one.edges)]
+    numbers = [x for one in features for x in (one.centre, one.scale, *one.edges, *one.knots)]
     if not features or not np.isfinite(numbers).all() or any(one.scale <= 0 for one in features):
         raise InputError("the policy's features cannot be read: its file is damaged.")
     return Encoding(features)
 
 
-def learn_encoding(columns: Mapping[str, Values], *, bins: bool = False) -> Encoding:
+def learn_encoding(
+    columns: Mapping[str, Values], *, bins: bool = False, bends: bool = False
+) -> Encoding:
     """Return how columns become numbers.
 
     Args:
         columns: of the people to learn from.
         bins: whether numbers are cut into bins, as in a scorecard.
+        bends: whether what is linear in a number may bend at some of its quantiles.
     """
     features = []
     for name, values in columns.items():
@@ -131,8 +141,15 @@ def learn_encoding(columns: Mapping[str, Values], *, bins: bool = False) -> Enco
         if bins:
             quantiles = np.quantile(known, np.arange(1, BINS) / BINS, method="higher")
             edges = tuple(float(edge) for edge in np.unique(quantiles) if edge > known.min())
-        scale = float(known.std()) or 1.0
-        features.append(Feature(name, (), float(known.mean()), scale, edges))
+            if not edges and known.max() > known.min():
+                # Nearly everybody has the smallest value: what is above it is the other bin.
+                edges = (float(known[known > known.min()].min()),)
+        centre, scale = float(known.mean()), float(known.std()) or 1.0
+        knots: tuple[float, ...] = ()
+        if bends:
+            inner = np.unique(np.quantile(known, np.arange(1, BINS) / BINS))
+            knots = tuple(float((x - centre) / scale) for x in inner if x > known.min())
+        features.append(Feature(name, (), centre, scale, edges, knots))
     return Encoding(tuple(features))
 
 

@@ -55,6 +55,8 @@ class History:
     warnings: tuple[str, ...]
     void: str | None
     """Why propensities cannot be used, if they contradict the decisions."""
+    looked: NDArray[np.bool_] | None = None
+    """Rows that serve as pilot and do not count; None: a few are drawn from every group."""
 
     @property
     def estimated(self) -> bool:
@@ -74,7 +76,14 @@ class History:
     @cached_property
     def everyone(self) -> Sample:
         """All people together."""
-        return self._sample(self.person, len(self.rows.names))
+        return self._sample(self.person, len(self.rows.names), slice(None))
+
+    @cached_property
+    def people(self) -> int:
+        """How many people the answers are about."""
+        if self.looked is None:
+            return self.everyone.people
+        return len(np.unique(self.everyone.units[~self.looked]))
 
     @cached_property
     def groups(self) -> list[tuple[Any, NDArray[np.intp], Sample]]:
@@ -82,12 +91,13 @@ class History:
         found = []
         for place, name in enumerate(self.rows.names):
             rows = np.flatnonzero(self.rows.codes == place)
-            found.append((name, rows, self._sample(self.person.take(rows), place)))
+            found.append((name, rows, self._sample(self.person.take(rows), place, rows)))
         return found
 
-    def _sample(self, person: Person, place: int) -> Sample:
+    def _sample(self, person: Person, place: int, rows: "NDArray[np.intp] | slice") -> Sample:
         rng = np.random.default_rng([self.seed, person.digest(), 20, place])
-        return Sample(person, self.overlap, rng, estimated=self.estimated)
+        looked = None if self.looked is None else self.looked[rows]
+        return Sample(person, self.overlap, rng, estimated=self.estimated, looked=looked)
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:

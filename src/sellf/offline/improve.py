@@ -16,50 +16,42 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sellf.audit.interval import Interval
 from sellf.errors import InputError
-from sellf.fairness.checks import number, one_of
-from sellf.fairness.notions import Notion, Rate, define
+from sellf.fairness.checks import number, one_of, whole
+from sellf.fairness.notions import Notion, define
 from sellf.fairness.tables import Table
 from sellf.logs.columns import names_of
 from sellf.logs.limits import Limits
 from sellf.logs.names import Values
 from sellf.logs.person import Floats
-from sellf.offline import bounds
 from sellf.offline.bounds import Part
 from sellf.offline.card import card_of
+from sellf.offline.certify import Tested, test
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.learn import (
-    Candidate,
     Lesson,
     Wish,
     as_chance,
     candidates,
     describe,
 )
-from sellf.offline.lines import Line, Target, reward, utility
+from sellf.offline.lines import reward
+from sellf.offline.longterm import LongTerm, long_term
 from sellf.offline.policy import KINDS, Kind, LearnedPolicy
 from sellf.offline.result import WhatIf
-from sellf.offline.whatif import NOW, PROPOSED, Question, compared, negative
+from sellf.offline.segments import Segment, segments
+from sellf.offline.sentences import explored, promise, refusal
+from sellf.offline.whatif import NOW, PROPOSED, Question, compared, interval, negative
 
-LEARNED = 0.5
-"""The share of people that policies are learned from."""
+LEARNED = 0.3
+"""The share of people that policies are learned from,"""
+MOST_LEARNED = 150_000
+"""and how many at most: certifying takes more people than learning."""
+MOST_LOOKED = 8_000
+"""Rows of them that settle beforehand how the others are weighed."""
 FEWEST = 400
 """People that a log needs at least."""
-
-
-@dataclass(frozen=True)
-class Tested:
-    """A candidate with what the people that it was not learned from say."""
-
-    candidate: Candidate
-    disparity: float
-    """With probability 1 - delta the disparity is at most this,"""
-    reward: float
-    """and the reward exceeds what is asked for by at least this."""
-    fair: bool
-    """Whether it and all safer ones are within the tolerance."""
-    earns: bool
-    """Whether it and all bolder ones earn what is asked for."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +73,12 @@ class Improvement(Table):
     sentence: str
     finite_sample: bool
     warnings: tuple[str, ...]
+    long_term: LongTerm | None = None
+    """What it comes to over several decisions about the same people, by a model."""
+    segments: tuple[Segment, ...] = ()
+    """Who would be accepted, of the people that were not learned from."""
+    price: Interval | None = None
+    """What exploration costs a person: the reward without it less that with it."""
 
     @property
     def certified(self) -> bool:
@@ -111,6 +109,10 @@ class Improvement(Table):
             parts.append(str(self.policy))
         if self.whatif is not None:
             parts.append(str(self.whatif))
+        if self.price is not None:
+            parts.append(explored(self))
+        if self.long_term is not None:
+            parts.append(str(self.long_term))
         parts += [f"note: {text}" for text in self.warnings]
         return "\n\n".join(parts)
 
@@ -124,6 +126,9 @@ class Improvement(Table):
             "finite_sample": self.finite_sample,
             "candidates": rows,
             "whatif": None if self.whatif is None else self.whatif.to_dict(),
+            "segments": [segment.to_dict() for segment in self.segments],
+            "exploration_costs": None if self.price is None else self.price._asdict(),
+            "long_term": None if self.long_term is None else self.long_term.to_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -145,6 +150,7 @@ def improve(
     use_group: bool = False,
     explore: float = 0.0,
     reward_at_least: float = 1.0,
+    horizon: int | None = None,
     delta: float = 0.05,
     limits: Limits | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -162,6 +168,9 @@ def improve(
         use_group: whether the policy may see the group; else the group only serves to measure.
         explore: the smallest chance of acceptance, so that the next log can be learned from.
         reward_at_least: the share of the current policy's reward that must be kept.
+        horizon: over how many decisions about everybody the policy is followed in a world that
+            is fitted to the log, which needs person and time; None: not at all. What that comes to
+            is a model's answer, and not part of the certificate.
         delta: the chance with which each of the two promises may fail.
         limits: how large a log may be.
         progress: called with the steps done, and all.
@@ -173,6 +182,13 @@ def improve(
     explore = number("explore", explore, low=0, high=0.5)
     share = number("reward_at_least", reward_at_least, low=0, high=2)
     one_of("kind", kind, KINDS)
+    if horizon is not None:
+        horizon = whole("horizon", horizon, low=1, high=1000)
+        if not (options.get("person") and options.get("time")):
+            raise InputError(
+                "horizon needs to know who was decided about when: name the columns with --person "
+                "and --time."
+            )
     rate = define(notion).alone
     names = names_of(features, "features")
     if not names:
@@ -196,10 +212,12 @@ def improve(
         len(certify),
         progress or (lambda done, of: None),
     )
-    path, model, encoding = candidates(_lesson(history, columns, learn), wish)
+    path, model, encoding, guess = candidates(_lesson(history, columns, learn), wish)
     others = {name: values[certify] for name, values in columns.items()}
-    rest = _others(history, certify, as_chance(model, encoding, others))
-    tested = _test(path, rest, others, rate, cost, omega, delta, share)
+    guess = _placed(learn, guess, certify, as_chance(model, encoding, others), history.rows.count)
+    rest, kept = _others(history, learn, certify, guess)
+    others = {name: values[kept] for name, values in columns.items()}
+    tested = test(path, rest, others, rate, cost, omega, delta, share)
     found = Improvement(
         policy=None,
         notion=notion,
@@ -209,12 +227,16 @@ def improve(
         reward_at_least=share,
         tested=tuple(tested),
         chosen=max((k for k, one in enumerate(tested) if one.fair and one.earns), default=None),
-        people=(history.everyone.people - rest.everyone.people, rest.everyone.people),
+        people=(history.everyone.people - rest.people, rest.people),
         whatif=None,
         sentence="",
         finite_sample=not history.estimated,
         warnings=(*history.warnings, *((history.void,) if history.void else ())),
     )
+    if horizon is not None and found.chosen is not None:
+        chance = tested[found.chosen].candidate.policy.probability(columns)
+        over = long_term(history, columns, guess, chance, rate, cost, horizon)
+        found = replace(found, long_term=over)
     return _with_policy(found, rest, others)
 
 
@@ -246,137 +268,96 @@ def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) 
         columns: what the policy decides about them from.
     """
     if found.chosen is None:
-        return replace(found, sentence=_refusal(found))
+        return replace(found, sentence=refusal(found))
     policy = found.tested[found.chosen].candidate.policy
     chances = {NOW: rest.current, PROPOSED: policy.probability(columns)}
     question = Question(rest, chances, found.delta)
     notions = [define(found.notion)]
     beside = compared(question, "the new policy", notions, found.cost, found.omega)
-    found = replace(found, whatif=beside, sentence=_promise(found))
+    found = replace(found, whatif=beside, sentence=promise(found))
+    counts = slice(None) if rest.looked is None else ~rest.looked
+    now = rest.person.accepted if rest.current is None else rest.current
+    found = replace(
+        found,
+        segments=segments(
+            {name: values[counts] for name, values in columns.items()},
+            rest.rows.codes[counts],
+            list(rest.rows.names),
+            now[counts],
+            policy.probability(columns)[counts],
+        ),
+        price=_price(rest, policy, columns, found) if policy.explore else None,
+    )
     card = card_of(found, policy)
     return replace(found, policy=describe(policy, {"promise": found.sentence}, card))
+
+
+def _price(
+    rest: History, policy: LearnedPolicy, columns: dict[str, Values], found: Improvement
+) -> Interval:
+    """Return what a policy would earn more without exploration."""
+    both = (replace(policy, explore=0.0), policy)
+    parts = [
+        Part(
+            1.0, rest.everyone, reward(one.probability(columns), found.cost, rest.rows.count), name
+        )
+        for one, name in zip(both, ("without", "with"), strict=True)
+    ]
+    return interval([parts[0], negative(parts[1])], found.delta, -1.0, 1.0)
 
 
 def _split(history: History) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows to learn from and those to certify on; all rows of a person go together."""
     units = history.everyone.units
     rng = np.random.default_rng([history.seed, history.person.digest(), 21])
-    chosen = rng.random(history.everyone.people) < LEARNED
+    share = min(LEARNED, MOST_LEARNED / history.everyone.people)
+    chosen = rng.random(history.everyone.people) < share
     return np.flatnonzero(chosen[units]), np.flatnonzero(~chosen[units])
 
 
-def _others(history: History, rows: NDArray[np.intp], guess: Floats) -> History:
-    """Return the people to certify on, with predictions that others were learned from."""
+def _placed(
+    first: NDArray[np.intp],
+    guess: Floats,
+    second: NDArray[np.intp],
+    other: Floats,
+    rows: int,
+) -> Floats:
+    """Return the predictions of both parts, row by row."""
+    found = np.zeros(rows)
+    found[first], found[second] = guess, other
+    return found
+
+
+def _others(
+    history: History, learn: NDArray[np.intp], certify: NDArray[np.intp], guess: Floats
+) -> tuple[History, NDArray[np.intp]]:
+    """Return the people to certify on, with predictions that others were learned from.
+
+    Some of those others stay in as a pilot: from them it is settled how rows are weighed.
+
+    Args:
+        history: everybody.
+        learn: rows that were learned from.
+        certify: rows that were not.
+        guess: predictions for all rows.
+    """
+    weighs = not history.estimated and history.person.propensity is not None
+    looked = _first_people(history.everyone.units, learn, MOST_LOOKED) if weighs else learn[:0]
+    rows = np.sort(np.concatenate([certify, looked]))
     part = history.rows.take(rows)
-    if not history.estimated and part.person.propensity is not None:
-        part = replace(part, person=part.person._replace(prediction=guess))
-    return replace(history, rows=part, extra={n: v[rows] for n, v in history.extra.items()})
-
-
-def _test(
-    path: Sequence[Candidate],
-    rest: History,
-    columns: dict[str, Any],
-    rate: Rate,
-    cost: float,
-    omega: float,
-    delta: float,
-    share: float,
-) -> list[Tested]:
-    """Return every candidate with its bounds, in the order of the path."""
-    found = []
-    for one in path:
-        chance = one.policy.probability(columns)
-        found.append(
-            (one, _disparity(rest, rate, chance, delta), _gain(rest, chance, cost, delta, share))
-        )
-    fair = np.logical_and.accumulate([high <= omega for _, high, _ in found])
-    earns = np.logical_and.accumulate([low >= 0 for _, _, low in reversed(found)])[::-1]
-    return [
-        Tested(one, high, low, bool(ok), bool(pays))
-        for (one, high, low), ok, pays in zip(found, fair, earns, strict=True)
-    ]
-
-
-def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float:
-    """Return a number that the disparity is above with probability delta at most."""
-    parts = [
-        Part(1.0, sample, utility(rate, chance[rows], len(rows)), PROPOSED)
-        for _, rows, sample in rest.groups
-    ]
-    count = len(parts)
-    each = delta / (count * (count - 1))
-    ends = [
-        bounds.upper([first, negative(second)], each)
-        for i, first in enumerate(parts)
-        for j, second in enumerate(parts)
-        if i != j
-    ]
-    return float(min(max(ends), 1.0))
-
-
-def _gain(rest: History, chance: Floats, cost: float, delta: float, share: float) -> float:
-    """Return a number that reward less what is asked for is below with probability delta."""
-    rows, sample = len(chance), rest.everyone
-    now = reward(rest.current, cost, rows)
-    asked = Target(_scaled(now.of, share), None, shared=True)
-    parts = [
-        Part(1.0, sample, reward(chance, cost, rows), PROPOSED),
-        Part(-1.0, sample, asked, NOW),
-    ]
-    return float(max(bounds.lower(parts, delta), -2.0))
-
-
-def _scaled(line: Line, share: float) -> Line:
-    return line * share
-
-
-def _promise(found: Improvement) -> str:
-    kind = "" if found.finite_sample else " (asymptotically)"
-    kept = (
-        "earns at least what the current one does"
-        if found.reward_at_least == 1
-        else f"earns at least {found.reward_at_least:.0%} of what the current one does"
+    if weighs:
+        part = replace(part, person=part.person._replace(prediction=guess[rows]))
+    found = replace(
+        history,
+        rows=part,
+        extra={n: v[rows] for n, v in history.extra.items()},
+        looked=np.isin(rows, looked, assume_unique=True) if weighs else None,
     )
-    return (
-        f"certified: with {1 - found.delta:.0%} confidence{kind} the policy's {found.notion} "
-        f"disparity is at most {found.omega:g}; with {1 - found.delta:.0%} confidence it {kept}."
-    )
+    return found, rows
 
 
-def _refusal(found: Improvement) -> str:
-    """Return why there is no certified policy, and what would change that."""
-    first, last = found.tested[0], found.tested[-1]
-    start = "no policy is certified with this log: "
-    if not first.fair:
-        excess = first.disparity - first.candidate.disparity
-        room = found.omega - first.candidate.disparity
-        if room > 0.1 * found.omega:
-            times = (excess / room) ** 2
-            more = (
-                f"about {_round(found.people[1] * times):,} people to certify on instead of "
-                f"{found.people[1]:,} would be needed, or more exploration where the log tells "
-                "little"
-            )
-        else:
-            more = "no rule of this kind keeps the groups that close; try another kind or omega"
-        return (
-            f"{start}even the safest candidate's {found.notion} disparity, estimated at "
-            f"{first.candidate.disparity:.3f}, may be as large as {first.disparity:.3f} at "
-            f"tolerance {found.omega:g}. {more[0].upper()}{more[1:]}."
-        )
-    if not last.earns:
-        return (
-            f"{start}the boldest candidate may earn {-last.reward:.4f} a person less than what is "
-            f"asked for. Type a smaller --reward-at-least than {found.reward_at_least:g}, or bring "
-            "more people."
-        )
-    return (
-        f"{start}those within {found.omega:g} may earn less than what is asked for. Type a smaller "
-        f"--reward-at-least than {found.reward_at_least:g}, or a larger --omega."
-    )
-
-
-def _round(x: float) -> int:
-    digits = max(len(str(int(x))) - 2, 0)
-    return int(round(x, -digits))
+def _first_people(units: NDArray[np.intp], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """Return so many of the rows, all those of a person or none."""
+    if len(rows) <= most:
+        return rows
+    return rows[units[rows] < units[rows[most]]]

@@ -6,28 +6,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit
 
 from sellf.fairness.notions import Rate
 from sellf.logs.names import Values
 from sellf.logs.person import Floats, Person
 from sellf.offline.advantage import Outlook, plan
+from sellf.offline.bins import binned
 from sellf.offline.encoding import Encoding, learn_encoding
-from sellf.offline.models import Linear, Model, fit_linear, fit_trees, predict
+from sellf.offline.models import RIDGE, Linear, Model, fit_linear, fit_trees, predict
 from sellf.offline.policy import POINTS, Kind, LearnedPolicy
 
 MOST_FITTED = 300_000
 """Rows that a model is fitted on; more say little more."""
 FOLDS = 3
-PRICES = (0.0, 0.35, 0.6, 0.8, 1.0, 1.2, 1.5)
+PRICES = (0.0, 0.35, 0.6, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 """Multiples of the prices that make the estimated disparity 0, to learn policies for."""
 THRESHOLDS = 41
 FOLLOWED = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05)
 """Chances with which a rule decides; else all are treated alike, which is safe and earns less."""
-TARGETS = (0.45, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
+TARGETS = (0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
 """What the bound on the disparity is to come to, as shares of what is tolerated."""
-MARGIN = 1.25
-"""How much wider than a normal bound the one that certifies is expected to be."""
+BY_LOT = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
+"""Chances with which whoever is just below a threshold is accepted."""
+LIKELY = 0.05
+"""How far off the log odds of a model are for a group, before its outcomes are seen."""
+STEPS = 20
+"""Of Newton's method, at most."""
 MOST_PLANNED = 100_000
 """Rows that candidates are compared on."""
 
@@ -78,20 +83,27 @@ class Lesson:
 def fit_label(lesson: Lesson, encoding: Encoding, kind: Kind) -> tuple[Model, Floats]:
     """Return a model of the outcome, and cross-fitted predictions for the people it is made of.
 
-    Accepted people are weighted by the inverse of their propensity, so that they stand for all.
+    Every outcome counts alike, which tells most; `calibrated` then corrects each group by outcomes
+    that are weighted so that they stand for all.
     """
     matrix = encoding.encode(lesson.columns)
-    seen, label, weights = _shown(lesson)
+    seen, label, _ = _shown(lesson)
     rng = np.random.default_rng([lesson.seed, 1])
     fold = rng.integers(FOLDS, size=len(seen))
-    fit = _fitting(kind)
     guess = np.zeros(len(seen))
     for k in range(FOLDS):
         rows = _some(np.flatnonzero(seen & (fold != k)), rng)
-        model = fit(matrix[rows], label[rows], weights[rows])
+        model = _fit(kind, matrix[rows], label[rows])
         guess[fold == k] = predict(model, matrix[fold == k])
     rows = _some(np.flatnonzero(seen), rng)
-    return fit(matrix[rows], label[rows], weights[rows]), guess
+    return _fit(kind, matrix[rows], label[rows]), guess
+
+
+def _fit(kind: Kind, matrix: Floats, label: Floats) -> Model:
+    if kind == "boosting":
+        return fit_trees(matrix, label)
+    # A ridge that fades as outcomes become more: it would bend a model that is right.
+    return fit_linear(matrix, label, ridge=min(RIDGE, 1 / len(label)))
 
 
 def _shown(lesson: Lesson) -> tuple[NDArray[np.bool_], Floats, Floats]:
@@ -128,17 +140,33 @@ def _some(rows: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
     return rows if len(rows) <= MOST_FITTED else rng.choice(rows, MOST_FITTED, replace=False)
 
 
-def scores_of(lesson: Lesson, guess: Floats) -> Floats:
-    """Return s, whose mean is that of the outcome where propensities are known."""
+def weighted_moments(lesson: Lesson, guess: Floats, label: Floats) -> tuple[Floats, Floats]:
+    """Return the expected square of s = f + A (Y - f) / p, and how far s can be from its mean.
+
+    Args:
+        lesson: the people.
+        guess: f.
+        label: the chance of a good outcome, as far as it is known.
+    """
+    person = lesson.person
+    p = person.propensity
+    if person.rejected_positive is not None or p is None:
+        return label, np.zeros(len(label))
+    strong = p >= lesson.overlap
+    safe = np.where(strong, p, 1.0)
+    off = label * (1 - guess) ** 2 + (1 - label) * guess**2
+    square = guess**2 + 2 * guess * (label - guess) + off / safe
+    return square, np.maximum(guess, 1 - guess) * (1 - safe) / safe
+
+
+def _weak(lesson: Lesson) -> Floats:
+    """Return who the log tells nothing of."""
     person = lesson.person
     if person.rejected_positive is not None:
-        return person.positive + person.rejected_positive
+        return np.zeros(len(lesson.codes))
     if person.propensity is None:
-        return np.where(person.accepted == 1, person.positive, guess)
-    known = person.accepted if person.pending is None else person.accepted * (1 - person.pending)
-    strong = person.propensity >= lesson.overlap
-    safe = np.where(strong, person.propensity, 1.0)
-    return np.where(strong, guess + known * (person.positive - guess) / safe, guess)
+        return 1.0 - person.accepted
+    return (person.propensity < lesson.overlap).astype(np.float64)
 
 
 def calibrated(lesson: Lesson, guess: Floats) -> Floats:
@@ -158,62 +186,105 @@ def calibrated(lesson: Lesson, guess: Floats) -> Floats:
         rows = np.flatnonzero(own & seen)
         if len(rows) < 30:
             continue
-        model = fit_linear(margin[rows, None], label[rows], weights[rows], ridge=1e-4)
-        result[own] = predict(model, margin[own, None])
+        middle = float(np.median(margin[own]))
+        change = _correction(
+            _tilted(margin[rows], middle), margin[rows], label[rows], weights[rows]
+        )
+        result[own] = expit(margin[own] + _tilted(margin[own], middle) @ change)
     return result
 
 
-def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Encoding]:
-    """Return policies to certify, the safest first, and a model of the outcome."""
+def _correction(basis: Floats, margin: Floats, label: Floats, weights: Floats) -> Floats:
+    """Return what to add to log odds, drawn towards nothing where outcomes are few.
+
+    Weighted outcomes tell as much as fewer that are not: as many as the sum of weights, squared,
+    over the sum of their squares.
+    """
+    share = weights * weights.sum() / (weights @ weights)
+    found = np.zeros(basis.shape[1])
+    for _ in range(STEPS):
+        chance = expit(margin + basis @ found)
+        slope = basis.T @ (share * (label - chance)) - found / LIKELY**2
+        bend = (basis * (share * chance * (1 - chance))[:, None]).T @ basis
+        step = np.linalg.solve(bend + np.eye(len(found)) / LIKELY**2, slope)
+        found = found + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        if np.abs(step).max() < 1e-8:
+            break
+    return found
+
+
+def _tilted(margin: Floats, middle: float) -> Floats:
+    return np.column_stack([np.ones(len(margin)), margin - middle])
+
+
+def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Encoding, Floats]:
+    """Return policies to certify, the safest first, a model of the outcome and its predictions."""
     encoding = learn_encoding(lesson.columns, bins=wish.kind == "scorecard")
-    model, guess = fit_label(lesson, encoding, wish.kind)
-    wish.progress(1, len(PRICES) + 2)
+    # What is believed of people may bend, also where the policy may not.
+    bent = learn_encoding(lesson.columns, bends=wish.kind != "boosting")
+    model, guess = fit_label(lesson, bent, wish.kind)
+    steps = len(PRICES) + 2
+    wish.progress(1, steps)
+    rows = np.arange(len(guess))
+    if len(rows) > MOST_PLANNED:
+        rows = np.random.default_rng([lesson.seed, 4]).choice(rows, MOST_PLANNED, replace=False)
+    outlook = _outlook(lesson, bent, guess, rows, wish)
+    matrix = encoding.encode({name: values[rows] for name, values in lesson.columns.items()})
+    full, rule = plan(outlook, 0.0)
+    wish.progress(2, steps)
+    found: list[Candidate] = []
+    for step, share in enumerate(PRICES):
+        decision = _decision(matrix, outlook.advantage(share * full, rule), encoding, wish)
+        found += _rules(LearnedPolicy(wish.kind, encoding, decision, 0.0), matrix, outlook, wish)
+        wish.progress(step + 3, steps)
+    return _path(found, wish.omega), model, bent, guess
+
+
+def _outlook(
+    lesson: Lesson, encoding: Encoding, guess: Floats, rows: NDArray[np.intp], wish: Wish
+) -> Outlook:
+    """Return what is believed of some of the people."""
     if wish.use_group:
         group = np.eye(lesson.groups)[lesson.codes]
     else:
         group = fit_groups(lesson, encoding, wish.kind)
     measured = calibrated(lesson, guess)
-    weighted = scores_of(lesson, guess)
-    rows = np.arange(len(guess))
-    if len(rows) > MOST_PLANNED:
-        rows = np.random.default_rng([lesson.seed, 4]).choice(rows, MOST_PLANNED, replace=False)
-    outlook = Outlook(
+    square, furthest = weighted_moments(lesson, guess, measured)
+    return Outlook(
         label=guess[rows],
         score=measured[rows],
         group=group[rows],
-        weighted=weighted[rows],
+        square=square[rows],
+        furthest=furthest[rows],
+        weak=_weak(lesson)[rows],
         codes=lesson.codes[rows],
         cost=wish.cost,
         rate=wish.rate,
     )
-    matrix = encoding.encode({name: values[rows] for name, values in lesson.columns.items()})
-    full, rule = plan(outlook, 0.0)
-    wish.progress(2, len(PRICES) + 2)
-    found = []
-    for step, share in enumerate(PRICES):
-        decision = _decision(matrix, outlook.advantage(share * full, rule), encoding, wish)
-        margin = decision.margin(matrix)
-        for threshold in _thresholds(margin, decision, wish.kind):
-            policy = LearnedPolicy(wish.kind, encoding, decision, float(threshold))
-            found += _mixed(policy, margin > threshold, outlook, wish)
-        wish.progress(step + 3, len(PRICES) + 2)
-    return _path(found, wish.omega), model, encoding
 
 
-def _mixed(
-    policy: LearnedPolicy, above: NDArray[np.bool_], outlook: Outlook, wish: Wish
-) -> list[Candidate]:
-    """Return a rule, and the same followed less often, which is safer."""
-    found = []
-    everyone = float(outlook.reward(np.ones(len(above))) > 0)
-    for follow in FOLLOWED:
-        mixed = replace(policy, follow=follow, otherwise=everyone, explore=wish.explore)
-        chance = mixed.chance(above)
-        utility, _ = outlook.utilities(chance)
-        gap = float(np.ptp(utility))
-        error = MARGIN * float(-ndtri(wish.delta / 2)) * outlook.error(chance, wish.people)
-        found.append(Candidate(mixed, gap, outlook.reward(chance), gap + error))
-    return found
+def _rules(policy: LearnedPolicy, matrix: Floats, outlook: Outlook, wish: Wish) -> list[Candidate]:
+    """Return rules on one margin: thresholds, some by lot, and the same followed less often."""
+    margin = policy.model.margin(matrix)
+    thresholds = _thresholds(margin, policy.model, wish.kind)
+    sums = binned(outlook, margin, thresholds)
+    everyone = float(sums.everyone > 0)
+    bins = np.arange(len(thresholds) + 1)
+    policies, chances = [], []
+    for place, threshold in enumerate(thresholds):
+        for within in BY_LOT if place else BY_LOT[:1]:
+            above = np.where(bins > place, 1.0, np.where(bins == place, within, 0.0))
+            band = float(threshold - thresholds[place - 1]) if within else 0.0
+            rule = replace(policy, threshold=float(threshold), band=band, within=within)
+            for follow in FOLLOWED:
+                mixed = replace(rule, follow=follow, otherwise=everyone, explore=wish.explore)
+                policies.append(mixed)
+                chances.append(mixed.chance(above))
+    told = sums.forecast(np.array(chances), wish.people, wish.delta)
+    return [
+        Candidate(mixed, *map(float, figures))
+        for mixed, *figures in zip(policies, *told, strict=True)
+    ]
 
 
 def _decision(matrix: Floats, advantage: Floats, encoding: Encoding, wish: Wish) -> Model:
@@ -237,13 +308,22 @@ def _decision(matrix: Floats, advantage: Floats, encoding: Encoding, wish: Wish)
 
 
 def _thresholds(margin: Floats, decision: Model, kind: Kind) -> Floats:
-    found = np.unique(np.quantile(margin, np.linspace(0.005, 0.995, THRESHOLDS)))
-    found = np.unique(np.append(found, 0.0))
+    values, counts = np.unique(np.round(margin, 9), return_counts=True)
     if kind == "scorecard" and isinstance(decision, Linear):
         factor, base = POINTS / np.log(2), decision.coefficients[-1]
         # Half a point below a whole number: rounding decides nothing.
-        return np.unique(np.floor((found - base) * factor) - 0.5) / factor + base
-    return found
+        values = np.unique(np.round((values - base) * factor))
+        return (_some_of(values, THRESHOLDS) - 0.5) / factor + base
+    # Between two values that occur: rounding decides nothing.
+    below = np.cumsum(counts) / len(margin)
+    places = np.searchsorted(below, np.linspace(0.005, 0.995, THRESHOLDS))
+    places = np.unique(np.minimum(places, max(len(values) - 2, 0)))
+    after = values[np.minimum(places + 1, len(values) - 1)]
+    return np.append(values[:1] - 1.0, (values[places] + after) / 2)
+
+
+def _some_of(values: Floats, number: int) -> Floats:
+    return values[np.unique(np.linspace(0, len(values) - 1, number).round().astype(int))]
 
 
 def _path(found: list[Candidate], omega: float) -> list[Candidate]:

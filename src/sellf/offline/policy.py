@@ -21,6 +21,8 @@ POINTS = 20.0
 """Points of a scorecard that double the odds."""
 CHANCES = ("follow", "otherwise", "explore")
 NEEDED = {"kind": str, "features": list, "threshold": float, **dict.fromkeys(CHANCES, float)}
+LATER = {"band": 0.0, "within": 0.0}
+"""What policies of earlier versions do not say, and what it is then."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class LearnedPolicy:
     model: Model
     threshold: float
     """On the model's margin."""
+    band: float = 0.0
+    """Whoever is below the threshold by this or less is accepted with the chance `within`: of
+    people who are alike some, drawn by lot, can be accepted."""
+    within: float = 0.0
     follow: float = 1.0
     """With which chance the rule decides; else everybody is treated alike,"""
     otherwise: float = 0.0
@@ -58,10 +64,16 @@ class LearnedPolicy:
         Args:
             columns: the features by name, one value a person: a mapping or a data frame.
         """
-        return self.chance(self.margin(columns) > 0)
+        margin = self.margin(columns)
+        near = (margin > -self.band) & (margin <= 0)
+        return self.chance(np.where(near, self.within, margin > 0))
 
     def chance(self, above: np.ndarray) -> Floats:
-        """Return the chance of acceptance of people who are above the threshold or not."""
+        """Return the chance of acceptance.
+
+        Args:
+            above: whether people are above the threshold, or the chance that they count as such.
+        """
         mixed = self.follow * above + (1 - self.follow) * self.otherwise
         return np.maximum(mixed, self.explore)
 
@@ -98,7 +110,8 @@ class LearnedPolicy:
                 rows.append((feature.name, "other", int(steps[-1])))
                 continue
             edges = (-np.inf, *feature.edges, np.inf)
-            total = np.concatenate([[0], np.cumsum(steps[:-1])])
+            # Without edges the feature had one value, which gives no points.
+            total = np.concatenate([[0], np.cumsum(steps[: len(feature.edges)])])
             merged: list[tuple[float, float, int]] = []
             for low, high, points in zip(edges[:-1], edges[1:], total, strict=True):
                 if merged and merged[-1][2] == points:
@@ -118,8 +131,20 @@ class LearnedPolicy:
         factor = POINTS / np.log(2)
         return int(np.ceil((self.threshold - self.model.coefficients[-1]) * factor))
 
+    def marks(self) -> list[str]:
+        """Return with how many points somebody is accepted, in words."""
+        mark = self.pass_mark
+        found = [f"accepted from {mark:+d} points on"]
+        if self.within:
+            first = mark - round(self.band * POINTS / np.log(2))
+            some = f"{first:+d} points" if first == mark - 1 else f"{first:+d} to {mark - 1:+d}"
+            found.append(f"of those with {some}, {self.within:.0%} are accepted, by lot")
+        return found
+
     def __str__(self) -> str:
         title = f"{self.kind} policy on {', '.join(self.columns)}"
+        if self.within:
+            title += f"; accepts {self.within:.0%} of those just below its mark, by lot"
         if self.follow < 1:
             rest = "accepts" if self.otherwise else "rejects"
             title += f"; follows its rule with chance {self.follow:.0%}, else {rest}"
@@ -130,7 +155,7 @@ class LearnedPolicy:
         table = self.points()
         widths = [max((len(str(row[k])) for row in table), default=0) for k in (0, 1)]
         lines = [f"{a.ljust(widths[0])}  {b.ljust(widths[1])}  {p:+5d}" for a, b, p in table]
-        return "\n".join([title, *lines, f"accepted from {self.pass_mark:+d} points on"])
+        return "\n".join([title, *lines, *self.marks()])
 
     def save(self, path: str | Path) -> Path:
         """Write the policy into a new folder; `sellf.load_policy` reads it."""
@@ -142,6 +167,8 @@ class LearnedPolicy:
             "follow": float(self.follow),
             "otherwise": float(self.otherwise),
             "explore": float(self.explore),
+            "band": float(self.band),
+            "within": float(self.within),
             "facts": self.facts,
         }
         return files.write_folder(
@@ -172,10 +199,12 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         if isinstance(model, Linear)
         else isinstance(model, Trees) and model.feature.max(initial=-1) < width
     )
-    if not fits or content["kind"] not in KINDS or not np.isfinite(content["threshold"]):
+    numbers = {name: _number(content.get(name, value)) for name, value in LATER.items()}
+    ends = [content["threshold"], numbers["band"]]
+    if not fits or content["kind"] not in KINDS or not np.isfinite(ends).all() or ends[1] < 0:
         raise InputError(f"{folder}: model and features do not fit each other; it is damaged.")
-    chances = {name: float(content[name]) for name in CHANCES}
-    if not all(0 <= x <= 1 for x in chances.values()):
+    numbers |= {name: float(content[name]) for name in CHANCES}
+    if not all(0 <= x <= 1 for name, x in numbers.items() if name != "band"):
         raise InputError(f"{folder}: chances of the policy are not between 0 and 1; it is damaged.")
     card = files.read(folder / "card.md", 2**20).decode("utf-8", "replace")
     return LearnedPolicy(
@@ -185,5 +214,9 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         content["threshold"],
         card=card,
         facts=content.get("facts", {}),
-        **chances,
+        **numbers,
     )
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")

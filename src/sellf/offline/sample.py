@@ -57,6 +57,8 @@ class Sample:
     rng: np.random.Generator = field(repr=False)
     estimated: bool = False
     """Whether propensities were estimated: then nothing is cut, and intervals are asymptotic."""
+    looked: NDArray[np.bool_] | None = field(default=None, repr=False)
+    """The rows of the pilot, all rows of a person or none; None: it is drawn."""
 
     @cached_property
     def units(self) -> NDArray[np.intp]:
@@ -75,6 +77,8 @@ class Sample:
         if self.estimated:
             every = np.arange(len(self.units))
             return every, every
+        if self.looked is not None:
+            return np.flatnonzero(self.looked), np.flatnonzero(~self.looked)
         size = max(min(PILOT, self.people // 3), int(PILOT_SHARE * self.people))
         chosen = np.zeros(self.people, dtype=bool)
         chosen[self.rng.choice(self.people, size, replace=False)] = True

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ def compared(
         cost=cost,
         omega=omega,
         delta=question.delta,
-        people=history.everyone.people,
+        people=history.people,
         finite_sample=not history.estimated,
         policy=name,
         assumptions=tuple(_assumed(history)),
@@ -250,11 +251,10 @@ def differences(parts: Sequence[Part], delta: float) -> tuple[Floats, list[float
     """Return bounds from below on every group minus every other, and the estimates."""
     count = len(parts)
     lower = np.zeros((count, count))
-    for i, first in enumerate(parts):
-        for j, second in enumerate(parts):
-            if i != j:
-                found = bounds.lower([first, negative(second)], delta / (count * (count - 1)))
-                lower[i, j] = max(found, -1.0)
+    for i, j in combinations(range(count), 2):
+        pair = [parts[i], negative(parts[j])]
+        low, high = bounds.both(pair, delta / (count * (count - 1)))
+        lower[i, j], lower[j, i] = max(low, -1.0), max(-high, -1.0)
     return lower, [bounds.estimate([part]) for part in parts]
 
 

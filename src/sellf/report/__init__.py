@@ -12,6 +12,8 @@ from sellf.files import RUN
 if TYPE_CHECKING:
     from sellf.audit.result import Audit, Audits
     from sellf.audit.terms import Words
+    from sellf.offline.improve import Improvement
+    from sellf.offline.result import WhatIf
     from sellf.studies.records import Results
 
 
@@ -45,6 +47,18 @@ def audit_as(result: "Audit | Audits", kind: str, words: "Words | None" = None) 
     made = page(result) if words is None else words.page(page(result))
     return {"html": lambda: render(made).encode(), "xlsx": lambda: workbook(made),
             "pdf": lambda: pdf(made)}[kind]()  # fmt: skip
+
+
+def policy(result: "WhatIf | Improvement") -> str:
+    """Return the report of `sellf.whatif` or `sellf.improve`, as one HTML file."""
+    check()
+    from sellf.offline.improve import Improvement
+    from sellf.report.page import render
+    from sellf.report.policies import improve_page, whatif_page
+
+    if isinstance(result, Improvement):
+        return render(improve_page(result))
+    return render(whatif_page(result))
 
 
 def runs(
@@ -220,4 +234,14 @@ def _check_training() -> None:
         raise InputError("a report of runs needs JAX: type `pip install 'sellf[train]'`.")
 
 
-__all__ = ["audit", "check", "index", "inputs", "of_paths", "runs", "stored_study", "study"]
+__all__ = [
+    "audit",
+    "check",
+    "index",
+    "inputs",
+    "of_paths",
+    "policy",
+    "runs",
+    "stored_study",
+    "study",
+]

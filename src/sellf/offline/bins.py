@@ -1,0 +1,129 @@
+"""Rules on one margin, compared quickly: by sums over the people between two thresholds.
+
+A rule that accepts above a threshold treats everybody between two thresholds alike. So the people
+are added up once, by group and by the thresholds that they are between, and every rule on the same
+margin, followed always or only with some chance, is measured from those sums.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from sellf.fairness.notions import Rate
+from sellf.logs.person import Floats
+from sellf.offline.advantage import Outlook
+
+SLACK, PER_REACH, STEEP, STEEP_FROM = 1.04, 2.0, 6.0, 0.2
+"""How much wider than a normal bound one is that holds at every sample size, by how far a single
+row reaches in units of the standard error."""
+
+
+class Forecast(NamedTuple):
+    """What is expected of policies, one entry each."""
+
+    disparity: Floats
+    reward: Floats
+    bound: Floats
+    """What the bound on the disparity will come to, on other people."""
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Sums over people, (groups, bins); a bin is what lies between two thresholds."""
+
+    number: Floats
+    label: Floats
+    """Of the chance of a good outcome."""
+    square: Floats
+    """Of the expected square of the weighted outcome."""
+    furthest: Floats
+    """Not a sum: how far a weighted outcome can be from its mean, at most."""
+    unknown: Floats
+    """How many the log tells nothing of,"""
+    unknown_label: Floats
+    """and their chances of a good outcome, added up."""
+    cost: float
+    rate: Rate
+
+    def forecast(self, chance: Floats, people: int, delta: float) -> Forecast:
+        """Return what is expected of policies.
+
+        Args:
+            chance: (policies, bins), of acceptance.
+            people: how many a policy will be certified on.
+            delta: the chance with which the bound may fail.
+        """
+        slope, base = self._parts(self.rate.of.by_label(chance[:, None]), len(chance))
+        below, whole = self._parts(self.rate.among.by_label(chance[:, None]), len(chance))
+        size = self.number.sum(axis=1)
+        level = np.maximum((below * self.label + whole * self.number).sum(axis=2) / size, 1e-6)
+        utility = (slope * self.label + base * self.number).sum(axis=2) / size / level
+        # Each row adds tilt s + rest, whose mean is 0, to the numerator of the utility's error.
+        tilt = slope - utility[..., None] * below
+        rest = base - utility[..., None] * whole
+        square = tilt**2 * self.square + 2 * tilt * rest * self.label + rest**2 * self.number
+        expected = size / size.sum() * people
+        each = square.sum(axis=2) / size / expected / level**2
+        reach = (np.abs(tilt) * self.furthest).max(axis=2) / expected / level
+        error = np.maximum(np.sort(each, axis=1)[:, -2:].sum(axis=1) ** 0.5, 1e-12)
+        ratio = reach.max(axis=1) / error
+        wider = SLACK + PER_REACH * ratio + STEEP * np.maximum(ratio - STEEP_FROM, 0.0)
+        radius = float(-ndtri(delta)) * wider * error
+        if not self.rate.is_mean:
+            # The error of the level grows with the utility that is tried, not only the true one.
+            radius /= 1 - np.minimum(radius / np.maximum(utility.max(axis=1), 1e-9), 0.9)
+        gap = np.ptp(utility, axis=1)
+        radius = radius + self._open(tilt, size * level)
+        earned = (chance @ (self.label - self.cost * self.number).sum(axis=0)) / size.sum()
+        return Forecast(gap, earned, gap + radius)
+
+    def _open(self, tilt: Floats, whole: Floats) -> Floats:
+        """Return how far apart groups may be further, as some outcomes may be good or bad."""
+        rises, falls = np.maximum(tilt, 0.0), np.maximum(-tilt, 0.0)
+        bad = self.unknown - self.unknown_label
+        up = (rises * bad + falls * self.unknown_label).sum(axis=2) / whole
+        down = (rises * self.unknown_label + falls * bad).sum(axis=2) / whole
+        apart = up[:, :, None] + down[:, None, :]
+        groups = np.arange(apart.shape[1])
+        apart[:, groups, groups] = 0.0
+        return apart.max(axis=(1, 2))
+
+    @property
+    def everyone(self) -> float:
+        """What accepting everybody earns."""
+        return float((self.label - self.cost * self.number).sum())
+
+    def _parts(self, pair: tuple[Floats, Floats], policies: int) -> tuple[Floats, Floats]:
+        shape = (policies, *self.number.shape)
+        return np.broadcast_to(pair[0], shape), np.broadcast_to(pair[1], shape)
+
+
+def binned(outlook: Outlook, margin: Floats, thresholds: Floats) -> Bins:
+    """Return the sums of people between thresholds.
+
+    Args:
+        outlook: what is believed of people.
+        margin: of each.
+        thresholds: ascending; whoever is above the first k is in bin k.
+    """
+    place = np.searchsorted(thresholds, margin, side="left")
+    shape = (outlook.groups, len(thresholds) + 1)
+    cell = outlook.codes * shape[1] + place
+
+    def total(values: Floats | None) -> Floats:
+        return np.bincount(cell, values, shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+    furthest = np.zeros(shape[0] * shape[1])
+    np.maximum.at(furthest, cell, outlook.furthest)
+    return Bins(
+        number=total(None),
+        label=total(outlook.score),
+        square=total(outlook.square),
+        furthest=furthest.reshape(shape),
+        unknown=total(outlook.weak),
+        unknown_label=total(outlook.weak * outlook.score),
+        cost=outlook.cost,
+        rate=outlook.rate,
+    )

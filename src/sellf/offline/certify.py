@@ -1,0 +1,101 @@
+"""Candidates tested on people that they were not learned from, in an order that was fixed before.
+
+For the disparity from the safest to the boldest, for the reward from the boldest to the safest,
+each until the first that fails. So of all that pass, with probability 1 - delta none is beyond the
+tolerance, and with probability 1 - delta none earns too little (fixed-sequence testing).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from sellf.fairness.notions import Rate
+from sellf.logs.person import Floats
+from sellf.offline import bounds
+from sellf.offline.bounds import Part
+from sellf.offline.history import History
+from sellf.offline.learn import Candidate
+from sellf.offline.lines import Target, reward, utility
+from sellf.offline.whatif import NOW, PROPOSED, negative
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A candidate with what the people that it was not learned from say."""
+
+    candidate: Candidate
+    disparity: float | None
+    """With probability 1 - delta the disparity is at most this; None: a safer one had failed."""
+    reward: float | None
+    """With probability 1 - delta the reward exceeds what is asked for by at least this; None: a
+    bolder one had failed."""
+    fair: bool
+    """Whether it and all safer ones are within the tolerance."""
+    earns: bool
+    """Whether it and all bolder ones earn what is asked for."""
+
+
+def test(
+    path: Sequence[Candidate],
+    rest: History,
+    columns: dict[str, Any],
+    rate: Rate,
+    cost: float,
+    omega: float,
+    delta: float,
+    share: float,
+) -> list[Tested]:
+    """Return every candidate with its bounds, in the order of the path."""
+    chances = [one.policy.probability(columns) for one in path]
+    highs = _until(
+        lambda chance: _disparity(rest, rate, chance, delta), lambda high: high <= omega, chances
+    )
+    lows = _until(
+        lambda chance: _gain(rest, chance, cost, delta, share), lambda low: low >= 0, chances[::-1]
+    )[::-1]
+    return [
+        Tested(one, high, low, high is not None and high <= omega, low is not None and low >= 0)
+        for one, high, low in zip(path, highs, lows, strict=True)
+    ]
+
+
+def _until(
+    bound: Callable[[Floats], float], passes: Callable[[float], bool], chances: Sequence[Floats]
+) -> list[float | None]:
+    """Return bounds up to the first that does not pass, None after it."""
+    found: list[float | None] = []
+    for chance in chances:
+        found.append(bound(chance))
+        if not passes(found[-1] or 0.0):
+            break
+    return [*found, *[None] * (len(chances) - len(found))]
+
+
+def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float:
+    """Return a number that the disparity is above with probability delta at most.
+
+    Each difference of two groups is bounded with delta. The disparity is one of them, and which
+    one does not depend on the log: so the largest of the bounds is below it with delta at most.
+    """
+    parts = [
+        Part(1.0, sample, utility(rate, chance[rows], len(rows)), PROPOSED)
+        for _, rows, sample in rest.groups
+    ]
+    ends = []
+    for first, second in combinations(parts, 2):
+        low, high = bounds.both([first, negative(second)], delta)
+        ends += [-low, high]
+    return float(min(max(ends), 1.0))
+
+
+def _gain(rest: History, chance: Floats, cost: float, delta: float, share: float) -> float:
+    """Return a number that reward less what is asked for is below with probability delta."""
+    rows, sample = len(chance), rest.everyone
+    now = reward(rest.current, cost, rows)
+    asked = Target(now.of * share, None, shared=True)
+    parts = [
+        Part(1.0, sample, reward(chance, cost, rows), PROPOSED),
+        Part(-1.0, sample, asked, NOW),
+    ]
+    return float(max(bounds.lower(parts, delta), -2.0))
