@@ -1,6 +1,9 @@
 """Run the Python of pages from top to bottom, and write what it prints where the page shows it.
 
 python tools/run_pages.py docs/tutorials/audit.md
+
+Pictures (.png) that the code saves go to docs/assets/gallery, if the page shows them from there.
+Pages on real files find them as `sellf.datasets` does; set SELLF_DATA to a folder that has them.
 """
 
 import io
@@ -12,7 +15,9 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from pages import Part, parts
+from pages import DOCS, Part, parts
+
+PICTURES = DOCS / "assets" / "gallery"
 
 
 def run(page: Path) -> Iterator[tuple[Part, str]]:
@@ -37,11 +42,23 @@ def main() -> None:
         page = path.read_text("utf-8")
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             for part, printed in run(path):
-                if part.mark == "output":
-                    mark = "<!-- output -->\n"
+                if part.mark.startswith("output"):
+                    mark = f"<!-- {part.mark} -->\n"
                     shown = f"```text\n{printed.rstrip()}\n```\n"
                     page = page.replace(mark + part.source, mark + shown, 1)
+            for picture in Path().glob("*.png"):
+                if f"assets/gallery/{picture.name}" in page:
+                    small(picture, PICTURES / picture.name)
         path.write_text(page, "utf-8")
+
+
+def small(picture: Path, target: Path) -> None:
+    """Write a picture in few colours, which makes its file small."""
+    from PIL import Image
+
+    image = Image.open(picture).convert("RGB")
+    few = image.quantize(64, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(target, optimize=True)
 
 
 if __name__ == "__main__":
