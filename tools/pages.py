@@ -20,8 +20,8 @@ class Part:
     language: str | None = None
     """None: text."""
     mark: str = ""
-    """`not run: REASON`, `output` (of the code before; `output of training` differs between machines,
-    and is not compared), or nothing."""
+    """`not run: REASON`, `output` (of the code before), or nothing. `output of training` differs
+    between machines, and is not compared."""
     line: int = 1
     """Where in the page it begins."""
 

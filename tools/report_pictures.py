@@ -4,10 +4,8 @@ Needs Chromium and its driver. Each report is opened at two widths and photograp
 bottom, in few colours, so that the files stay small. The picture in the README is the upper part of
 one report, made by
 
-    sellf audit --example --save loans.csv
-    sellf audit loans.csv --group race --decision approved --outcome repaid --propensity p_approve \\
-          --score p_repay --notion opportunity --omega 0.05 --seed 1 --html audit.html
-    python tools/report_pictures.py --top 780 audit.html
+    sellf audit --example --seed 1 --save loans.csv --html audit.html
+    python tools/report_pictures.py --top 585 audit.html
 """
 
 import base64
