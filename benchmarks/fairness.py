@@ -55,7 +55,7 @@ def beside_fairlearn(group: np.ndarray, action: np.ndarray, label: np.ndarray) -
     from fairlearn.metrics import MetricFrame, true_positive_rate
 
     def theirs() -> float:
-        frame = MetricFrame(
+        frame: Any = MetricFrame(
             metrics=true_positive_rate, y_true=label, y_pred=action, sensitive_features=group
         )
         return float(frame.difference())
