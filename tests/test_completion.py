@@ -102,6 +102,7 @@ def test_the_words_are_those_that_the_commands_take(jax):
     from sellf.algorithms.catalogue import ALGORITHMS
     from sellf.audit.aipw import Model
     from sellf.cli.study import ACTIONS
+    from sellf.datasets.catalogue import NAMES
     from sellf.envs.worlds import WORLDS
     from sellf.logs.dates import EVERY
     from sellf.training.loggers import TRACKERS
@@ -111,6 +112,7 @@ def test_the_words_are_those_that_the_commands_take(jax):
     assert set(words["train algorithm"]) == set(ALGORITHMS)
     assert words["train --log"] == tuple(TRACKERS)
     assert words["study action"] == ACTIONS
+    assert words["datasets name"] == NAMES
     assert words["audit --by"] == tuple(EVERY)
     assert words["audit --model"] == get_args(Model)
     places = {

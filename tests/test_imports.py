@@ -13,6 +13,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 ROOMS = (
+    "datasets",
     "fairness",
     "logs",
     "audit",

@@ -22,7 +22,7 @@ def notebook(page: str) -> str:
     """Return the notebook of a page as JSON, the same for the same page."""
     cells: list[tuple[str, str]] = []
     for part in parts(page):
-        if part.mark == "output":
+        if part.mark.startswith("output"):
             continue
         kind = "code" if part.runs else "markdown"
         text = (part.text if part.runs else part.source).strip("\n")

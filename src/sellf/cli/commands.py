@@ -110,6 +110,23 @@ def improve(
     command.improve(log, columns, reading, question, asked, json)
 
 
+def datasets(
+    name: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")] = None,
+    year: Count = 2014,
+    address: Text = None,
+) -> None:
+    """List public logs of decisions, or fetch one and print the command that audits it.
+
+    Args:
+        name: compas, nypd-stops, amex or adult.
+        year: (nypd-stops) from 2003 to 2016.
+        address: of a copy, if the published address cannot be reached.
+    """
+    from sellf.cli.datasets import act
+
+    act(name, year, address)
+
+
 def worlds(
     world: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="WORLD")] = None,
 ) -> None:
@@ -325,6 +342,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "algorithms": algorithms,
     "audit": audit,
     "completion": completion,
+    "datasets": datasets,
     "demo": demo,
     "doctor": doctor,
     "evaluate": evaluate,

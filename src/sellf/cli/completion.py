@@ -34,6 +34,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "audit --model": ("boosting", "logistic"),
     "audit --by": ("day", "week", "month", "quarter", "year"),
     "completion shell": SHELLS,
+    "datasets name": ("compas", "nypd-stops", "amex", "adult"),
     "frontier world": WORLDS,
     "frontier --notion": NOTIONS,
     "study action": ("list", "run", "status", "frontier", "table", "figures", "export", "merge"),
