@@ -19,7 +19,6 @@ import sellf
 import sellf.envs.gymnasium  # makes the worlds known to Gymnasium
 import sellf.report
 
-
 RATE = 3e-4
 """The learning rate of all: the other library's default. Ours is the paper's, 1e-5, which is for
 more steps."""
