@@ -92,11 +92,33 @@ def table(done: dict[str, Any]) -> str:
     for name in PLANS:
         found = done[name]
         lines.append(f"| plan: {name} | {found['reward']:,.1f} | {found['disparity']:.3f} |")
-    for name, found in done.items():
-        if name not in PLANS:
+    for label in ALGORITHMS:
+        for seed, found in of(done, label).items():
             reward, gap = found["reward"], found["disparity"]
-            lines.append(f"| {name.replace(' ', ', seed ')} | {reward:,.1f} | {gap:.3f} |")
+            lines.append(f"| {label}, seed {seed} | {reward:,.1f} | {gap:.3f} |")
+    lines += [
+        "",
+        "| settings of sellf | within omega | reward | true disparity | imputed |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for label in ("sellf", *(f"sellf, {name}" for name in VARIANTS)):
+        own = list(of(done, label).values())
+        if not own:
+            continue
+        gaps = [found["disparity"] for found in own]
+        lines.append(
+            f"| {label.partition(', ')[2] or 'default'} | {sum(gap <= OMEGA for gap in gaps)} of "
+            f"{len(gaps)} | {np.mean([found['reward'] for found in own]):,.1f} | "
+            f"{np.mean(gaps):.3f} ({min(gaps):.3f} to {max(gaps):.3f}) | "
+            f"{np.mean([found['disparity_imputed'] for found in own]):.3f} |"
+        )
     return "\n".join(lines)
+
+
+def of(done: dict[str, Any], label: str) -> dict[str, dict[str, Any]]:
+    """Return what an algorithm with its settings came to, by seed."""
+    parts = {name: name.rpartition(" ") for name in done}
+    return {parts[name][2]: found for name, found in done.items() if parts[name][0] == label}
 
 
 def draw(done: dict[str, Any]) -> Any:
