@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from sellf import files
@@ -138,7 +139,7 @@ def _from_policies(
         found = evaluate(policy, world, like.notion, deployments)
         picture = None
         if isinstance(world, TableWorld):
-            decided = Categorical(tabulated_policy(policy, world.space))
+            decided = Categorical(jnp.asarray(tabulated_policy(policy, world.space)))
             picture = policy_picture(world, np.asarray(decided.chance(world.space.favourable)))
         runs.append(Run(name, spec, {}, found, picture, elsewhere=True))
     return runs
