@@ -61,7 +61,7 @@ sbom: .venv/.dev ## write the bill of materials of what is locked anew
 	$(BIN)/python tools/sbom.py
 
 bench: .venv/.dev ## how fast, as ratios measured in one run (run nothing else meanwhile)
-	taskset -c 0 $(BIN)/python -m benchmarks fairness worlds training
+	taskset -c 0 $(BIN)/python -m benchmarks fairness worlds functions training
 	$(BIN)/python -m benchmarks audit
 
 bench-rivals: .bench-venv/.done ## PPO against Stable-Baselines3 and SBX (installs PyTorch apart)
@@ -95,7 +95,7 @@ clean: ## remove everything that a target made
 	@$(PYTHON) -m venv .bench-venv
 	@.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	@.bench-venv/bin/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt stable-baselines3==2.9.2 sbx-rl==0.28.0 --editable '.[train]'
+	  --constraint constraints.txt stable-baselines3==2.9.2 sbx-rl==0.28.0 --editable '.[train,report]'
 	@touch $@
 
 .venv/.run: .venv/.pip pyproject.toml locks/run.txt

@@ -12,6 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 BENCHMARKS = {
     "fairness": "10 million rows, 2 groups",
     "worlds": "decisions under a 64-64 network policy",
+    "functions": "continuous people, written as functions",
     "training": "500,000 steps of the paper, and what they cost",
     "rivals": "PPO on lending against other libraries (its own environment: make bench-rivals)",
     "audit": "10 and 100 million rows of Parquet, 2 groups",

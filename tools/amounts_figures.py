@@ -2,8 +2,9 @@
 
     python tools/amounts_figures.py --out docs/assets/amounts.svg --store amounts.json
 
-Trains `sellf-direct` and `sellf` with five seeds each, deploys them, and plans the best policies of
-two and of three actions under the same constraint. What is done already is read from the store.
+Trains `sellf-direct`, and `sellf` with several settings, with five seeds each, deploys them, and
+plans the best policies of two and of three actions under the same constraint. What is done already
+is read from the store.
 """
 
 import argparse
@@ -23,6 +24,13 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "sellf-direct": {"omega": OMEGA},
     "sellf": {"omega": OMEGA},
 }
+VARIANTS: dict[str, dict[str, Any]] = {
+    "omega = 0.025": {"omega": OMEGA / 2},
+    "beta_increase = 5": {"omega": OMEGA, "beta_increase": 5.0},
+    "beta_renyi = 0.1": {"omega": OMEGA, "beta_renyi": 0.1},
+    "beta_disparity = 5": {"omega": OMEGA, "beta_disparity": 5.0},
+}
+"""Other settings of `sellf`, judged by the same tolerance."""
 PLANS = {"reject, small, large": (0, 1, 2), "reject, small": (0, 1), "reject, large": (0, 2)}
 
 
@@ -32,15 +40,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--store", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=500_000)
-    parser.add_argument("--only", default="", help="one agent, 'sellf-direct 0'")
+    parser.add_argument("--only", nargs="*", default=[], help="some agents, 'sellf-direct 0'")
     given = parser.parse_args()
     done = json.loads(given.store.read_text()) if given.store.is_file() else {}
-    for algorithm, settings in ALGORITHMS.items():
+    wanted = ALGORITHMS | {f"sellf, {name}": settings for name, settings in VARIANTS.items()}
+    for label, settings in wanted.items():
         for seed in SEEDS:
-            name = f"{algorithm} {seed}"
-            if name in done or given.only not in ("", name):
+            name = f"{label} {seed}"
+            if name in done or (given.only and name not in given.only):
                 continue
-            done[name] = trained(algorithm, settings, seed, given.steps)
+            done[name] = trained(label.partition(",")[0], settings, seed, given.steps)
             given.store.write_text(json.dumps(done, indent=1))
             print(name, done[name]["reward"], done[name]["disparity"], flush=True)
     if given.only:
@@ -83,11 +92,33 @@ def table(done: dict[str, Any]) -> str:
     for name in PLANS:
         found = done[name]
         lines.append(f"| plan: {name} | {found['reward']:,.1f} | {found['disparity']:.3f} |")
-    for name, found in done.items():
-        if name not in PLANS:
+    for label in ALGORITHMS:
+        for seed, found in of(done, label).items():
             reward, gap = found["reward"], found["disparity"]
-            lines.append(f"| {name.replace(' ', ', seed ')} | {reward:,.1f} | {gap:.3f} |")
+            lines.append(f"| {label}, seed {seed} | {reward:,.1f} | {gap:.3f} |")
+    lines += [
+        "",
+        "| settings of sellf | within omega | reward | true disparity | imputed |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for label in ("sellf", *(f"sellf, {name}" for name in VARIANTS)):
+        own = list(of(done, label).values())
+        if not own:
+            continue
+        gaps = [found["disparity"] for found in own]
+        lines.append(
+            f"| {label.partition(', ')[2] or 'default'} | {sum(gap <= OMEGA for gap in gaps)} of "
+            f"{len(gaps)} | {np.mean([found['reward'] for found in own]):,.1f} | "
+            f"{np.mean(gaps):.3f} ({min(gaps):.3f} to {max(gaps):.3f}) | "
+            f"{np.mean([found['disparity_imputed'] for found in own]):.3f} |"
+        )
     return "\n".join(lines)
+
+
+def of(done: dict[str, Any], label: str) -> dict[str, dict[str, Any]]:
+    """Return what an algorithm with its settings came to, by seed."""
+    parts = {name: name.rpartition(" ") for name in done}
+    return {parts[name][2]: found for name, found in done.items() if parts[name][0] == label}
 
 
 def draw(done: dict[str, Any]) -> Any:

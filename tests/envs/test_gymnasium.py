@@ -76,6 +76,14 @@ def test_the_horizon_truncates():
     assert [env.step(0)[2:4] for _ in range(3)] == [(False, False)] * 2 + [(False, True)]
 
 
+def test_every_world_has_an_id_and_every_id_is_registered():
+    from sellf.envs.worlds import WORLDS
+
+    assert set(IDS) == {name for name, kind in WORLDS.items() if kind.rules is not None}
+    registered = {name for name in gymnasium.registry if name.startswith("sellf/")}
+    assert registered == set(IDS.values())
+
+
 def test_info_tells_the_label_of_the_accepted_only_and_the_oracle_everything():
     env = WorldEnv("recidivism", notion="accuracy", oracle=True, population=500)
     env.reset(seed=0)
@@ -97,7 +105,9 @@ def test_info_tells_the_label_of_the_accepted_only_and_the_oracle_everything():
     assert set(blind.step(0)[4]) == {"group", "label", "resource", "disparity"}
 
 
-@pytest.mark.parametrize("name", ["lending", "recidivism"])
+@pytest.mark.parametrize(
+    "name", ["lending", "lending-amounts", "recidivism", "attention", "admission"]
+)
 def test_flipping_every_hidden_label_changes_nothing_that_is_told(name, monkeypatch):
     """Where a rejected person's label moves nothing, nobody could ever notice it."""
     import jax.numpy as jnp
@@ -109,7 +119,7 @@ def test_flipping_every_hidden_label_changes_nothing_that_is_told(name, monkeypa
 
     def flipped(world, profile, action, chance, *rest):
         # A rejected person's label is drawn from the other end of the same chance.
-        turned = jnp.where(action == 1, chance.label, 1 - chance.label)
+        turned = jnp.where(action > 0, chance.label, 1 - chance.label)
         return decide(world, profile, action, chance._replace(label=turned), *rest)
 
     monkeypatch.setattr(worlds, "decide", flipped)

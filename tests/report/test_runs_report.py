@@ -268,3 +268,40 @@ def test_a_report_of_a_hundred_runs_takes_less_than_ten_seconds(folder, tmp_path
         taken.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     # Of the processor: what else the machine does is not ours to answer for.
     assert taken[1] < 10, taken
+
+
+def test_policies_from_elsewhere_are_compared_on_the_same_populations(folder):
+    import sellf
+    from sellf import report
+
+    def upper(observations):
+        return observations[:, 5:10].any(axis=1)
+
+    def half(observations):
+        return np.full(len(observations), 0.5)
+
+    policies = {"upper <half>": [upper, upper], "coin": half}
+    html = report.runs([folder / "ppo-0"], policies=policies)
+    page = Reader(html)
+    table = next(rows for name, rows in page.tables.items() if name.startswith("What deployments"))
+    by_name = {row[" "][1]: row for row in table}
+    assert list(by_name) == ["ppo", "upper <half>", "coin"]
+    assert [by_name[name]["runs"][1] for name in by_name] == ["1", "2", "1"]
+    world = sellf.load(folder / "ppo-0").world
+    for name, policy in (("upper <half>", upper), ("coin", half)):
+        alone = sellf.evaluate(policy, world, "opportunity", deployments=10)
+        assert float(by_name[name]["reward"][0]) == pytest.approx(alone.reward, rel=1e-6)
+        assert float(by_name[name]["true disparity"][0]) == pytest.approx(alone.disparity)
+    assert "upper <half>" not in html  # a name is text
+    assert "trained elsewhere" in html
+    every = page.tables["Every run"]
+    assert [row["steps"][1] for row in every][1:] == [every[1]["steps"][1]] * 3 != ["0"] * 3
+    assert any("Whom upper" in title for title in page.tables)
+
+
+def test_policies_from_elsewhere_need_finished_runs_of_one_task(folder):
+    from sellf import report
+    from sellf.errors import InputError
+
+    with pytest.raises(InputError, match="of 0 worlds and notions"):
+        report.runs([folder / "unfinished"], policies={"coin": lambda x: np.ones(len(x))})

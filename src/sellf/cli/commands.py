@@ -177,8 +177,8 @@ def train(
     """Train an agent.
 
     Args:
-        world: lending, lending-amounts, recidivism, school, school-continuous, or another of
-            `sellf worlds`; a function of your own as package.module:name.
+        world: lending, lending-amounts, recidivism, school, school-continuous, attention,
+            admission, or another of `sellf worlds`; a function of your own as package.module:name.
         algorithm: sellf-direct or sellf-plan (give --omega), sellf (the paper's), sellf-semi,
             sellf-relu, ppo, pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian,
             cup, or another of `sellf algorithms`; with --help after it, its own settings are shown.

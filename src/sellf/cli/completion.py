@@ -22,7 +22,10 @@ from sellf.fairness.notions import NOTIONS, define
 
 SHELLS = ("bash", "zsh", "fish")
 TRAINED = tuple(name for name in NOTIONS if define(name).needs_label)
-WORLDS = ("lending", "lending-amounts", "recidivism", "school", "school-continuous")
+WORLDS = (
+    *("lending", "lending-amounts", "recidivism", "school", "school-continuous"),
+    *("attention", "admission"),
+)
 ALGORITHMS = (
     *("sellf-direct", "sellf-plan", "sellf", "sellf-semi", "sellf-relu"),
     *("ppo", "pocar", "pocar-oracle", "elbert", "focops"),

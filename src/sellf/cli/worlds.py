@@ -7,7 +7,7 @@ from rich.text import Text
 from sellf.envs.registration import IDS
 from sellf.envs.tables import provenance
 from sellf.envs.world import World
-from sellf.envs.worlds import WORLDS, make_world
+from sellf.envs.worlds import WORLDS, Kind, make_world
 from sellf.errors import InputError
 from sellf.text import name as name_of
 from sellf.text import plain
@@ -35,12 +35,16 @@ def print_worlds(name: str | None) -> None:
         "actions": _actions(world),
         "settings": ", ".join(kind.settings) or "none",
         "Gymnasium": IDS.get(name) or f'WorldEnv("{name}")',
-        "figures": provenance(kind.source) if kind.source else "of the package that provides it",
+        "figures": _source(kind, "of the package that provides it"),
     }
     table = Table(show_header=False, box=None, title=name, title_justify="left", title_style="bold")
     for key, value in facts.items():
         table.add_row(f"[bold]{key}[/bold]", value)
     console.print(table)
+
+
+def _source(kind: Kind, otherwise: str) -> str:
+    return provenance(kind.source) if kind.source else kind.described or otherwise
 
 
 def _actions(world: World) -> str:
@@ -64,7 +68,7 @@ def _all() -> Table:
         except (InputError, TypeError) as error:
             table.add_row(name_of(name, "bold"), Text(plain(f"cannot be made: {error}")))
             continue
-        told = provenance(kind.source) if kind.source else "an installed package"
+        told = _source(kind, "an installed package")
         lines = (
             f"{', '.join(world.groups)}; {world.inputs} inputs; cost {world.cost:g}; "
             f"{world.horizon:,} decisions",

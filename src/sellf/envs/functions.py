@@ -5,7 +5,7 @@ Nobody is in a table, so a policy is given what `encode` makes of a person.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -143,26 +143,51 @@ def world_from_functions(
     if len(set(names)) < max(2, len(names)):
         raise InputError(f"groups is {short(groups)}: give two names or more, none of them twice.")
     person = _shapes("arrive", arrive, jax.random.key(0))
-    leaves = jax.tree.leaves(person)
-    if not leaves:
+    if not jax.tree.leaves(person):
         raise InputError("arrive returns nobody: return a person, a dict of numbers for example.")
-    world = FunctionWorld(
-        name=name,
-        space=_space(names, tuple(map(str, columns)), own),
-        horizon=int(rules.horizon),
-        population=int(rules.population),
-        window=int(rules.window),
-        start=float(rules.start),
-        arrive=arrive,
-        alpha=alpha,
-        transition=transition,
-        encode=encode,
-        group=group,
-        rank=leaves[0].ndim,
+    world = assembled(
+        Law(arrive, alpha, transition, encode, group),
+        rules,
+        names,
+        tuple(map(str, columns)),
+        own,
+        name,
     )
     _check_shapes(world, person, len(columns))
     _try_out(world)
     return world
+
+
+class Law(NamedTuple):
+    """The functions of one person that a world is made of; see `world_from_functions`."""
+
+    arrive: Callable[[Array], Person]
+    alpha: Callable[[Person], Array]
+    transition: Callable[[Array, Person, Array, Array], Person]
+    encode: Callable[[Person], Array]
+    group: Callable[[Person], Array]
+
+
+def assembled(
+    law: Law,
+    rules: Rules,
+    groups: tuple[str, ...],
+    columns: tuple[str, ...],
+    actions: Actions,
+    name: str,
+) -> FunctionWorld:
+    """Put a world together from functions that need no trying out, which takes seconds."""
+    person = jax.eval_shape(law.arrive, jax.random.key(0))
+    return FunctionWorld(
+        name=name,
+        space=_space(groups, columns, actions),
+        horizon=int(rules.horizon),
+        population=int(rules.population),
+        window=int(rules.window),
+        start=float(rules.start),
+        rank=jax.tree.leaves(person)[0].ndim,
+        **law._asdict(),
+    )
 
 
 def _space(groups: tuple[str, ...], columns: tuple[str, ...], actions: Actions) -> Space:
@@ -231,18 +256,25 @@ def _check_shapes(world: FunctionWorld, person: Person, columns: int) -> None:
 def _try_out(world: FunctionWorld) -> None:
     """Refuse a world that leaves its space, as far as some random decisions show."""
 
+    def told(people: People) -> tuple[Array, Array, Array]:
+        return world.seen(people), world.label_chance(people), world.group_of(people)
+
+    def turn(people: People, key: Array) -> tuple[People, tuple[Array, Array, Array]]:
+        now = told(people)
+        luck, chance, choice = jax.random.split(key, 3)
+        action = jax.random.randint(choice, (TRIED,), 0, len(world.space.actions))
+        label = jax.random.uniform(chance, (TRIED,)) < now[1]
+        return world.follow(people, action, label, world.luck(luck, (TRIED,))), now
+
     def lived(key: Array) -> tuple[Array, ...]:
-        first, *keys = jax.random.split(key, STEPS + 1)
-        people = world.arriving(first, (TRIED,))
-        told = []
-        for step in keys:
-            told.append((world.seen(people), world.label_chance(people), world.group_of(people)))
-            luck, chance, choice = jax.random.split(step, 3)
-            action = jax.random.randint(choice, (TRIED,), 0, len(world.space.actions))
-            label = jax.random.uniform(chance, (TRIED,)) < told[-1][1]
-            people = world.follow(people, action, label, world.luck(luck, (TRIED,)))
-        told.append((world.seen(people), world.label_chance(people), world.group_of(people)))
-        return tuple(jnp.stack(part) for part in zip(*told, strict=True))
+        first, then = jax.random.split(key)
+        people, now = jax.lax.scan(
+            turn, world.arriving(first, (TRIED,)), jax.random.split(then, STEPS)
+        )
+        return tuple(
+            jnp.concatenate([before, after[None]])
+            for before, after in zip(now, told(people), strict=True)
+        )
 
     seen, alpha, group = map(np.asarray, jax.jit(lived)(jax.random.key(0)))
     if not np.isfinite(seen).all():

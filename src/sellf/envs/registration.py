@@ -6,6 +6,8 @@ IDS = {
     "recidivism": "sellf/Recidivism-v0",
     "school": "sellf/School-v0",
     "school-continuous": "sellf/SchoolContinuous-v0",
+    "attention": "sellf/Attention-v0",
+    "admission": "sellf/Admission-v0",
 }
 
 

@@ -100,6 +100,6 @@ def tabulated(world: World, what: str) -> TableWorld:
     if not isinstance(world, TableWorld):
         raise InputError(
             f"{world.name} is a world of functions, without a table of people, so {what} is not "
-            "possible in it: give one of sellf.make_world or sellf.world_from_frame."
+            "possible in it: give one of tables, 'lending' or that of sellf.world_from_frame."
         )
     return world

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from sellf.envs.admission import admission
+from sellf.envs.attention import attention
 from sellf.envs.build import Rules
 from sellf.envs.drift import drifted
 from sellf.envs.lending import lending, lending_amounts
@@ -30,6 +32,8 @@ class Kind:
     dynamics: str
     source: str | None = None
     """The table in `sellf.envs.tables.provenance` that its figures come from."""
+    described: str | None = None
+    """Where the law is described, of a built-in without figures."""
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -90,6 +94,20 @@ WORLDS |= {
         "as school",
         "school",
     ),
+    "attention": Kind(
+        attention,
+        Rules(cost=0.5, horizon=10_000, population=1000),
+        ("rates", "dynamic_rate"),
+        "attended: the risk of incidents falls; left alone: it grows",
+        described="D'Amour et al. 2020, Fairness is not static, attention allocation",
+    ),
+    "admission": Kind(
+        admission,
+        Rules(cost=0.5, horizon=10_000, population=1000),
+        ("costs", "again", "improvement", "noise"),
+        "rejected: a score raised by effort, which costs groups differently; admitted: leaves",
+        described="D'Amour et al. 2020, Fairness is not static, college admission",
+    ),
 }
 
 
@@ -98,11 +116,13 @@ def make_world(name: str, **settings: Any) -> World:
 
     Args:
         name: the paper's "lending", "recidivism", "school" and "school-continuous";
-            "lending-amounts", with loans of two sizes; or a world that `sellf.register` or an
-            installed package has made known, or "package.module:name".
+            "lending-amounts", with loans of two sizes; "attention" and "admission", after D'Amour
+            et al. (2020); or a world that `sellf.register` or an installed package has made known,
+            or "package.module:name".
         settings: the world's own, `groups` (lending: names of races, or "all"; recidivism: "race"
             or "race-sex") `microdata` and `state` (school: the path of INEP's file, and whose
-            applicants to take from it, by default "SP"); and the rules `cost`,
+            applicants to take from it, by default "SP"), `rates` and `dynamic_rate` (attention),
+            `costs`, `again`, `improvement` and `noise` (admission); and the rules `cost`,
             `horizon`, `population`, `window`, `start`, where they are not to be the paper's. With
             `drift`, what changes from period to period, `period` says which of them it is:
             {"label": {"Black": -0.2}} moves the log-odds of a good outcome in every period,

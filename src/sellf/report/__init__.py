@@ -1,10 +1,10 @@
 """Reports: one self-contained HTML file for an audit, for runs, or for a study."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sellf.errors import InputError
 from sellf.files import RUN
@@ -64,6 +64,7 @@ def policy(result: "WhatIf | Improvement") -> str:
 def runs(
     folders: Sequence[str | Path],
     *,
+    policies: Mapping[str, Any] | None = None,
     out: str | Path = "report.html",
     notify: Callable[[str], None] = lambda _: None,
 ) -> str:
@@ -71,6 +72,9 @@ def runs(
 
     Args:
         folders: of runs, or folders that hold runs.
+        policies: others to compare with them, by name: whatever `sellf.evaluate` takes, or a list
+            of several that differ in their seed. They meet the same populations as the runs, which
+            have to be of one world and notion.
         out: where it will be written; it is part of the command that the report names.
         notify: is told what takes long.
     """
@@ -79,8 +83,11 @@ def runs(
     from sellf.report.compare import report
     from sellf.report.run_data import from_folders
 
-    words = ["sellf", "report", *map(str, folders), "-o", str(out)]
-    return report(from_folders([Path(folder) for folder in folders], notify), shlex.join(words))
+    command = shlex.join(["sellf", "report", *map(str, folders), "-o", str(out)])
+    if policies:
+        named = ", ".join(f"{name!r}: ..." for name in policies)
+        command = f"sellf.report.runs({[*map(str, folders)]}, policies={{{named}}})"
+    return report(from_folders([Path(folder) for folder in folders], notify, policies), command)
 
 
 def study(results: "Results", command: str = "") -> str:

@@ -232,8 +232,8 @@ def _every_run(runs: Sequence[Run]) -> Section:
         "world": [run.world for run in runs],
         "notion": [run.spec.notion for run in runs],
         "algorithm": [run.spec.algorithm.name for run in runs],
-        "seed": [run.spec.seed for run in runs],
-        "steps": [run.spec.steps for run in runs],
+        "seed": [None if run.elsewhere else run.spec.seed for run in runs],
+        "steps": [None if run.elsewhere else run.spec.steps for run in runs],
         "reward": [run.figure("reward") for run in runs],
         "true disparity": [run.figure("true") for run in runs],
         "accepted only": [run.figure("accepted") for run in runs],
@@ -259,7 +259,10 @@ def _assumed(runs: Sequence[Run]) -> Section:
 
 
 def _again(runs: Sequence[Run], command: str) -> Section:
-    commands = [training_command(run) for run in runs]
+    others = list(dict.fromkeys(run.name for run in runs if run.elsewhere))
+    commands = [training_command(run) for run in runs if not run.elsewhere]
+    if others:
+        command = f"# in Python, with the policies {listed(others)}, trained elsewhere:\n{command}"
     left = len(commands) - MOST_COMMANDS
     more = [f"# and {left} more like these"] if left > 0 else []
     versions = list(dict.fromkeys(run.versions for run in runs if run.versions))
@@ -274,7 +277,8 @@ def _again(runs: Sequence[Run], command: str) -> Section:
 
 def settings_of(runs: Sequence[Run]) -> Grid:
     """Return the settings of runs, a column for each configuration."""
-    found = {one.name: one.runs[0].spec.hyperparameters for one in configurations_of(runs)}
+    own = [run for run in runs if not run.elsewhere]
+    found = {one.name: one.runs[0].spec.hyperparameters for one in configurations_of(own)}
     names = list(dict.fromkeys(name for own in found.values() for name in own))
     columns: dict[str, list[str | None]] = {"setting": list(names)}
     for title, own in list(found.items())[:MOST_LINES]:

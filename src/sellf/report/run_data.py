@@ -2,21 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from sellf import files
+from sellf.algorithms.algorithm import Algorithm
+from sellf.algorithms.config import Settings
+from sellf.envs.policy import Categorical
 from sellf.envs.table import TableWorld
 from sellf.errors import InputError
 from sellf.report.charts import number, shown
 from sellf.studies.records import Record
 from sellf.training import metrics
 from sellf.training.agent import Agent, load
-from sellf.training.evaluation import Evaluation, defined_mean, evaluate_all
+from sellf.training.evaluation import Evaluation, defined_mean, evaluate, evaluate_all
+from sellf.training.policies import tabulated_policy
 from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 DEPLOYMENTS = 10
@@ -52,6 +57,8 @@ class Run:
     versions: str = ""
     fingerprint: str = ""
     """SHA-256 of the agent's parameters."""
+    elsewhere: bool = False
+    """Whether it is a policy that was not trained here: there is no training to tell of."""
 
     @property
     def world(self) -> str:
@@ -73,20 +80,33 @@ class Run:
 
 
 def from_folders(
-    paths: Sequence[Path], notify: Callable[[str], None] = lambda _: None
+    paths: Sequence[Path],
+    notify: Callable[[str], None] = lambda _: None,
+    policies: Mapping[str, Any] | None = None,
 ) -> list[Run]:
     """Read runs from their folders, and deploy their agents.
 
     Args:
         paths: the folders of runs, or of several runs each.
         notify: is told what takes long.
+        policies: others, by name, to be deployed to the same populations; several in a list count
+            as runs that differ in their seed.
     """
     folders = [run for path in paths for run in runs_in(path)]
     configs = {f: files.read_json(f / "config.json", FORMAT, NEEDED) for f in folders}
     finished = [folder for folder in folders if (folder / "agent.safetensors").is_file()]
     agents = {folder: load(folder) for folder in finished}
-    deployed = dict(zip(finished, _deploy(list(agents.values()), notify), strict=True))
-    runs = []
+    given = [
+        (name, one)
+        for name, some in (policies or {}).items()
+        for one in (some if isinstance(some, list | tuple) else [some])
+    ]
+    deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // max(1, len(agents) + len(given))))
+    if agents:
+        many = f"{len(agents) + len(given)} agents" if len(agents) + len(given) > 1 else "The agent"
+        notify(f"{many} will be deployed to {deployments} new populations.")
+    deployed = dict(zip(finished, _deploy(list(agents.values()), deployments), strict=True))
+    runs: list[Run] = []
     for folder, config in configs.items():
         evaluation, policy = deployed.get(folder, (None, None))
         parameters = folder / "agent.safetensors"
@@ -103,6 +123,32 @@ def from_folders(
                 fingerprint=hashlib.sha256(parameters.read_bytes()).hexdigest() if agent else "",
             )
         )
+    return [*runs, *_from_policies(given, list(agents.values()), deployments)]
+
+
+def _from_policies(
+    policies: list[tuple[str, Any]], agents: list[Agent], deployments: int
+) -> list[Run]:
+    """Deploy policies that were trained elsewhere, where the agents were deployed."""
+    if not policies:
+        return []
+    tasks = {(one.world.name, one.notion, json.dumps(one.spec.world.settings)) for one in agents}
+    if len(tasks) != 1:
+        raise InputError(
+            f"the finished runs are of {len(tasks)} worlds and notions: policies from elsewhere "
+            "are compared with runs of one world and one notion. Give the folders of those."
+        )
+    like, world, runs = agents[0].spec, agents[0].world, []
+    for name, policy in policies:
+        seed = sum(run.spec.algorithm.name == name for run in runs)
+        own = Algorithm(name, Settings, "a policy from elsewhere")
+        spec = RunSpec(like.world, own, Settings(), like.notion, seed, steps=0)
+        found = evaluate(policy, world, like.notion, deployments)
+        picture = None
+        if isinstance(world, TableWorld):
+            decided = Categorical(jnp.asarray(tabulated_policy(policy, world.space)))
+            picture = policy_picture(world, np.asarray(decided.chance(world.space.favourable)))
+        runs.append(Run(name, spec, {}, found, picture, elsewhere=True))
     return runs
 
 
@@ -175,15 +221,8 @@ def policy_picture(world: TableWorld, accept: np.ndarray) -> Policy:
     return Policy(axis, names, chance.reshape(len(world.groups), len(names)))
 
 
-def _deploy(
-    agents: list[Agent], notify: Callable[[str], None]
-) -> list[tuple[Evaluation, Policy | None]]:
+def _deploy(agents: list[Agent], deployments: int) -> list[tuple[Evaluation, Policy | None]]:
     """Return what the deployments of each agent came to, and whom it accepts."""
-    if not agents:
-        return []
-    deployments = max(2, min(DEPLOYMENTS, ALTOGETHER // len(agents)))
-    many = f"{len(agents)} agents" if len(agents) > 1 else "The agent"
-    notify(f"{many} will be deployed to {deployments} new populations.")
     policies = [
         # People who are in no table cannot be drawn class by class.
         policy_picture(agent.world, agent.by_profile()[0])

@@ -1,21 +1,39 @@
-"""People of functions: decisions a second, compiled for 64 populations, against Gymnasium."""
+"""People of functions: 64 populations compiled, against Gymnasium from Python; in CPU time."""
 
-import time
+from time import process_time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import sellf
+from benchmarks.report import Row
 from sellf.envs import world as worlds
 from sellf.envs.gymnasium import WorldEnv
 from sellf.envs.policy import of_chances
 from sellf.envs.rollout import rollout
+from sellf.envs.world import World
 
 POPULATIONS, STEPS, ALONE = 64, 2048, 2000
+WORLDS = ("market", "admission")
 
 
-def market() -> sellf.World:
+def rows() -> list[Row]:
+    result: list[Row] = []
+    for name in WORLDS:
+        world = market() if name == "market" else sellf.make_world(name)
+        fast, stepped = _compiled(world), _stepped(world)
+        result += [
+            Row(f"{name}: {POPULATIONS} populations", fast / 1e6, "million decisions/s"),
+            Row(f"{name}: Gymnasium from Python", stepped / 1e6, "million decisions/s"),
+            Row(
+                f"{name}: {POPULATIONS} populations / Gymnasium", fast / stepped, "times", 30, True
+            ),
+        ]
+    return result
+
+
+def market() -> World:
     """Return wealth that grows and shrinks, with noise."""
 
     def arrive(key: jax.Array) -> dict[str, jax.Array]:
@@ -40,9 +58,7 @@ def market() -> sellf.World:
     )
 
 
-def main() -> None:
-    """Measure both in CPU time and print the ratio."""
-    world = market()
+def _compiled(world: World) -> float:
     accept = of_chances(lambda seen: jax.nn.sigmoid(seen[..., 0]))
 
     def episode(key: jax.Array) -> jax.Array:
@@ -53,19 +69,19 @@ def main() -> None:
     run = jax.jit(jax.vmap(episode))
     keys = jax.random.split(jax.random.key(0), POPULATIONS)
     run(keys).block_until_ready()
-    begin = time.process_time()
+    begin = process_time()
     run(keys).block_until_ready()
-    compiled = POPULATIONS * STEPS / (time.process_time() - begin)
+    return POPULATIONS * STEPS / (process_time() - begin)
+
+
+def _stepped(world: World) -> float:
     env = WorldEnv(world)
     env.reset(seed=0)
     actions = np.random.default_rng(0).integers(0, 2, ALONE)
     env.step(0)
-    begin = time.process_time()
+    begin = process_time()
     for action in actions:
-        env.step(action)
-    alone = ALONE / (time.process_time() - begin)
-    print(f"{compiled:,.0f} against {alone:,.0f} decisions a second: {compiled / alone:.0f} times")
-
-
-if __name__ == "__main__":
-    main()
+        *_, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            env.reset()
+    return ALONE / (process_time() - begin)
