@@ -116,7 +116,7 @@ def case_of(attack: Attack, seed: int) -> Case:
     """Return what is trained with a seed."""
     settings = {"omega": attack.omega, "delta": attack.delta, "rollout": attack.rollout}
     world = world_of(attack, seed)
-    return Case(world, attack.notion, attack.steps, 1, {}, settings | attack.settings)
+    return Case(world, attack.notion, attack.steps, 1, {}, 0, settings | attack.settings)
 
 
 def line(attack: Attack, rows: list[dict[str, Any]]) -> str:

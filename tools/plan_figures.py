@@ -3,6 +3,7 @@
     python tools/plan_figures.py FOLDER                      # everything that is missing, an hour
     python tools/plan_figures.py FOLDER --only lending --seeds 10
     python tools/plan_figures.py FOLDER --table              # print the tables of what is there
+    python tools/plan_figures.py FOLDER --table --out docs/results/sellf-plan
 
 Every finished training is one line of FOLDER/NAME.jsonl; what is there is not trained again. A
 training goes through `sellf.train`. Its policy is then judged under the true law, which no part of
@@ -42,6 +43,8 @@ from sellf.training import loop, run_folder
 
 TIMES = 201
 OMEGA = 0.05
+DEPLOYED, DEPLOYMENTS = 10, 10
+"""So many seeds are also deployed as studies do it, so many times each."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Case:
     steps: int
     seeds: int
     world_settings: Mapping[str, Any] = field(default_factory=dict)
+    deployed: int = DEPLOYED
+    """How many of the trainings are deployed."""
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -81,6 +86,10 @@ def trained(case: Case, seed: int) -> dict[str, Any]:
         )
         seconds = process_time() - begun
         people = certified(agent, run)
+    if seed < case.deployed:
+        shown = sellf.evaluate(agent, deployments=DEPLOYMENTS)
+        people["deployed_reward"] = shown.reward
+        people["deployed_exact"] = float(shown.disparities["exact"].mean())
     last = agent.history[-1]
     named = ("bound", "bound_as_met", "bound_low", "estimate", "proven_people", "planned")
     explored = [row["exploration_cost"] for row in agent.history[:-1]]
@@ -241,6 +250,34 @@ def finish(path: Path, case: Callable[[int], Case], seeds: int, name: str) -> No
         )
 
 
+def study(folder: Path, found: dict[str, list[dict[str, Any]]]) -> None:
+    """Write the tables, and the means over deployed seeds in the columns of a study's table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [table(name, CASES[name], rows) for name, rows in found.items() if rows]
+    command = "python tools/plan_figures.py FOLDER"
+    (folder / "table.md").write_text(
+        f"# sellf-plan\n\nWritten by `{command} --out docs/results/sellf-plan`.\n\n"
+        + "\n\n".join(texts)
+        + "\n"
+    )
+    heads = "study,world,world_settings,notion,algorithm,seeds,steps,deployments,exact,reward"
+    lines = [f"# command: {command}", heads]
+    for name, rows in found.items():
+        own, case = [row for row in rows if "deployed_exact" in row], CASES[name]
+        if not own:
+            continue
+        settings = json.dumps(dict(case.world_settings)).replace('"', '""')
+        exact, reward = (
+            float(np.mean([row[key] for row in own]))
+            for key in ("deployed_exact", "deployed_reward")
+        )
+        lines.append(
+            f'sellf-plan,{case.world},"{settings}",{case.notion},sellf-plan,{len(own)},{case.steps},'
+            f"{DEPLOYMENTS},{exact},{reward}"
+        )
+    (folder / "table.csv").write_text("\n".join(lines) + "\n")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Train what is missing, and print the tables."""
     parser = argparse.ArgumentParser(description="Figures of sellf-plan.")
@@ -248,16 +285,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
     parser.add_argument("--seeds", type=int, help="at most so many of each")
     parser.add_argument("--table", action="store_true", help="train nothing")
+    parser.add_argument("--out", type=Path, help="a folder for table.md and table.csv")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, list[dict[str, Any]]] = {}
     for name in options.only:
         case, path = CASES[name], options.folder / f"{name}.jsonl"
         seeds = case.seeds if options.seeds is None else min(options.seeds, case.seeds)
         if not options.table:
             finish(path, lambda _, own=case: own, seeds, name)
-        rows = read(path)
+        found[name] = rows = read(path)
         if rows:
             print(table(name, case, rows), end="\n\n", flush=True)
+    if options.out is not None:
+        study(options.out, found)
     return 0
 
 
