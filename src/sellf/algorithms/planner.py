@@ -25,6 +25,9 @@ from sellf.planning.result import NEVER
 
 TURNS = 6
 """How often the final plan is adjusted to what its bound leaves."""
+LEAST = 0.02
+"""The share of omega that a plan may use up at least: with none at all, every group has to be equal
+to the others at every time, and the optimiser takes a minute instead of a second."""
 KEPT = 0.5
 """The share of the chances of the first exploration that a proof can rely on later."""
 
@@ -198,16 +201,17 @@ def _final(known: Knowledge, reference: Floats, evidence: Any) -> tuple[Planning
     limit = min(most, config.omega - (at.high - at.estimate))
     best: tuple[Planning, Bound] | None = None
     near = [reference]
+    least = LEAST * config.omega
     for _ in range(TURNS):
-        found = known.plan(max(limit, 0.0), near)
+        found = known.plan(max(limit, least), near)
         proven = evidence(found.chance)
         spare = config.omega - proven.high
         if spare >= 0 and (best is None or found.reward > best[0].reward):
             best = found, proven
         near = [found.chance]
-        if 0 <= spare < 0.01 * config.omega or (limit <= 0 if spare < 0 else limit >= most):
+        if 0 <= spare < 0.01 * config.omega or (limit <= least if spare < 0 else limit >= most):
             break
-        limit = min(most, max(limit, 0.0) + spare - 0.002 * config.omega)
+        limit = min(most, max(limit, least) + spare - 0.002 * config.omega)
     if best is not None:
         return best
     found = _cautious(known, near)
