@@ -49,7 +49,9 @@ class Point(NamedTuple):
     exact: float
     reward: float
     regret: float | None
-    """None where the frontier begins at a larger disparity, or is missing."""
+    """None where the frontier begins at a larger disparity ..."""
+    planned: bool
+    """... or has not been computed."""
 
 
 def frontiers(path: Path, *, compute: bool) -> dict[tuple[str, str], Curve]:
@@ -89,7 +91,7 @@ def points(folder: Path, curves: dict[tuple[str, str], Curve]) -> list[Point]:
             best = None if curve is None or np.isnan(exact) else curve.reward_at(exact)
             regret = None if best is None else best - reward
             numbers = int(row["seeds"]), int(row["steps"])
-            found[key] = Point(*key, study, *numbers, exact, reward, regret)
+            found[key] = Point(*key, study, *numbers, exact, reward, regret, curve is not None)
     order = {name: place for place, name in enumerate(ALGORITHMS)}
     strange = len(order)
     return sorted(
@@ -123,7 +125,8 @@ def table(given: list[Point]) -> str:
     legend = "; ".join(f"[{place + 1}] `{study}`" for place, study in enumerate(studies))
     parts.append(
         "Regret, and in brackets the exact disparity averaged over time. \\*: below every "
-        f"disparity that the frontier was computed for. {MISSING}: not run. From the studies "
+        f"disparity that the frontier was computed for. {MISSING}: not run. No frontier: it has "
+        "not been computed (`python tools/regret.py --frontiers`). From the studies "
         f"{legend}."
     )
     return "\n\n".join(parts) + "\n"
@@ -138,7 +141,9 @@ def _cell(point: Point | None, studies: list[str]) -> str:
     source = f" [{studies.index(point.study) + 1}]"
     if np.isnan(point.exact):
         return f"undefined{source}"
-    regret = "\\*" if point.regret is None else f"{point.regret:,.1f}"
+    regret = "\\*" if point.planned else "no frontier"
+    if point.regret is not None:
+        regret = f"{point.regret:,.1f}"
     # A rounded 0 has no sign.
     return f"{'0.0' if regret == '-0.0' else regret} ({point.exact:.3f}){source}"
 

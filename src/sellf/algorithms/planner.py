@@ -143,7 +143,9 @@ def _cautious(known: Knowledge, near: list[Floats]) -> Planning:
 def _exploring(known: Knowledge, proof: Proof, chance: Floats, begins: int, enough: bool) -> Floats:
     """Return the plan with as much exploration as the proof needs."""
     config, task = known.config, known.task
-    decisions = max(task.iterations - begins, 1) * config.rollout
+    # Without a proof to come, all decisions together are to tell as much.
+    left = task.iterations - begins
+    decisions = (left if left > 0 else task.iterations) * config.rollout
     least = np.full(known.frame.cells, config.floor)
     if proof.begun:
         # Until enough is known, as the proof expects it; then half of that.
