@@ -409,3 +409,28 @@ def test_training_curves_are_drawn():
     agent.history[:] = [{"iteration": 0}]
     with pytest.raises(ValueError, match="without its metrics"):
         agent.plot()
+
+
+def test_entropy_costs_more_and_more_in_the_last_quarter_and_decisions_become_certain():
+    some = {"steps": 16_384, "rollout": 2_048, "learning_rate": 1e-3, "progress": False}
+    plain, sharp = (sellf.train("lending", **some, **own) for own in ({}, {"sharpen": 1.0}))
+    costs = [row["entropy_cost"] for row in sharp.history]
+    np.testing.assert_allclose(costs, [0, 0, 0, 0, 0, 0, 0.5, 1.0])
+    assert "entropy_cost" not in plain.history[-1]
+    before, after = (
+        np.mean(agent.by_profile()[0] * (1 - agent.by_profile()[0])) for agent in (plain, sharp)
+    )
+    assert after < 0.8 * before
+
+
+def test_without_it_a_run_keeps_the_name_that_it_had_before_there_was_such_a_setting():
+    from sellf.training.spec import from_json, resolve
+
+    def run(**settings):
+        own = {"seed": 0, "steps": 100, "world_settings": {}}
+        return resolve("lending", "sellf-direct", "opportunity", settings=settings, **own)
+
+    assert "sharpen" not in run().to_json()["settings"]
+    sharp = run(sharpen=0.1)
+    assert sharp.to_json()["settings"]["sharpen"] == 0.1
+    assert from_json(sharp.to_json()) == sharp

@@ -6,6 +6,7 @@ import pytest
 import sellf
 from sellf.algorithms.layout import Frame
 from sellf.cli import main
+from sellf.errors import InputError
 from sellf.planning import design, estimate, mean_field
 from sellf.planning.estimate import UNSEEN, Layout, Records
 from sellf.planning.law import law_of
@@ -64,6 +65,17 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
     assert again.history == whole.history
     loaded = sellf.load(tmp_path / "run")
     assert loaded.statement == whole.statement
+
+
+def test_it_does_not_go_on_from_an_agent_which_does_not_hold_its_decisions(agent):
+    with pytest.raises(InputError, match="train anew"):
+        sellf.train("lending", "sellf-plan", continue_from=agent, **QUICK)
+
+
+@pytest.mark.parametrize("name", ["learn_share", "first", "floor", "most"])
+def test_a_share_above_one_is_refused(name):
+    with pytest.raises(InputError, match=f"{name} is 1.5: give a number from 0 to 1"):
+        sellf.train("lending", "sellf-plan", **{name: 1.5}, **QUICK)
 
 
 def test_runs_side_by_side_are_the_runs_alone():

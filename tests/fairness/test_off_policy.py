@@ -151,3 +151,14 @@ def test_weights_speak_of_other_people_than_those_met():
     value = moves(who, who.rates[0], REFERENCE, TRUTH * people, people).value
     assert found.low <= abs(value[0] - value[1]) <= found.high
     assert abs(found.estimate - abs(value[0] - value[1])) < 0.03
+
+
+def test_the_opposite_policy_has_the_opposite_bound():
+    """Accuracy of 1 - chance is 1 - accuracy: the same difference between groups, reversed."""
+    who, rng = groups("accuracy"), np.random.default_rng(7)
+    fixed = directions(who, expected(400 / CELLS, 0.3), 0.1)
+    sums = gather(who, fixed, *met(rng, 400))
+    one, other = (bound(who, fixed, sums, c, 0.1) for c in (REFERENCE, 1 - REFERENCE))
+    assert 0 < one.high < 1
+    assert other.high == pytest.approx(one.high)
+    assert other.low == pytest.approx(one.low)

@@ -11,6 +11,9 @@ from sellf.errors import InputError
 T = TypeVar("T")
 LARGEST = 10_000_000
 """Of settings that are whole numbers: what is larger fits into no memory."""
+LATER = {"sharpen": 0.0}
+"""Settings that were added when there were studies with kept runs. With these values a run is the
+run that it was before, so its name in a store does not mention them."""
 
 
 @dataclass_transform(frozen_default=True)

@@ -35,6 +35,7 @@ from sellf.algorithms.algorithm import (
     Task,
 )
 from sellf.algorithms.config import PPO, hyperparameters
+from sellf.algorithms.direct_statement import NEARLY, statement
 from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen, members, newest_first
 from sellf.envs.policy import Actions, Categorical, Chances, Policy
@@ -44,12 +45,8 @@ from sellf.fairness import Notion, define, utility
 NOBODY = -2.0
 SEMI = 0.25
 """Below which chance a semi-stochastic policy rejects."""
-NEARLY = 0.99
-"""From which share of its ceiling on lambda is at it."""
 LATE = 0.75
-"""From which share of the training on the floor counts, wherever lambda is."""
-LAST = 10
-"""Over how many iterations at the end the constraint is judged."""
+"""From which share of the training on the floor counts, wherever lambda is; and certainty."""
 
 
 @hyperparameters
@@ -95,6 +92,9 @@ class Direct(PredictorConfig, PPO):
     """The chance with which their bound may fail, at any one iteration."""
     semi_stochastic: bool = False
     """Whether whoever would be accepted with less than 0.25 is rejected for certain."""
+    sharpen: float = 0.0
+    """What the policy's entropy costs at the end of the training, rising from 0 over the last
+    quarter: decisions become more certain; 0 for nothing."""
 
 
 class Recalled(NamedTuple):
@@ -286,6 +286,22 @@ def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
     return term + figures["multiplier"] * excess
 
 
+def learn_late(
+    task: Task, config: Direct, extra: Extra, seen: Seen, deciding: Deciding, key: Array
+) -> Result:
+    """Do as `learn`, and say what entropy costs by now."""
+    result = learn(task, config, extra, seen, deciding, key)
+    done = (extra["predictor"].iteration + 1) / task.iterations
+    late = jnp.clip((done - LATE) / (1 - LATE), 0.0, 1.0)
+    return result._replace(figures=result.figures | {"entropy_cost": config.sharpen * late})
+
+
+def penalty_late(config: Direct, batch: Batch) -> Float[Array, ""]:
+    """Return what `penalty` does, and what the entropy of the minibatch's decisions costs."""
+    cost = batch.figures["entropy_cost"] * jnp.mean(batch.policy.entropy())
+    return penalty(config, batch) + cost
+
+
 def chance(config: Direct, space: Space, policy: Categorical, actions: Actions) -> Array:
     """Return the chance of some favourable actions as it is decided by.
 
@@ -334,51 +350,10 @@ def batched(config: Direct, space: Space, drawn: People) -> Float[Array, "rates 
     return jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below)
 
 
-def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
-    """Say whether the constraint was met, and what that promises."""
-    last = [row for row in rows if "promise" in row][-LAST:]
-    if not last:
-        return None
-    gap, target, price = (
-        sum(row[name] for row in last) / len(last) for name in ("gap", "target", "multiplier")
-    )
-    bias, promise = last[-1]["bias"], last[-1]["promise"]
-    delayed = define(notion).delayed
-    ceiling = config.credit_limit if delayed else config.dual_limit
-    seen = f"over the last {len(last)} iterations the imputed disparity was {gap:.3f}"
-    # The disparity is held around the target, so it is on either side of it; but never above omega.
-    met = gap <= max(target, min(config.omega, max(1.5 * target, target + 0.01)))
-    if met:
-        first = f"The constraint is met: {seen}, held at {target:.3f} (lambda {price:.2f})."
-    elif price >= NEARLY * ceiling:
-        first = (
-            f"The constraint is not met, and lambda is at its ceiling of {ceiling:g}: {seen}, "
-            f"where {target:.3f} was asked for. From where people start, and by decisions worth "
-            f"taking at that price, {notion} within {config.omega:g} is out of reach."
-        )
-    else:
-        first = (
-            f"The constraint is not met yet: {seen}, where {target:.3f} was asked for, and lambda "
-            f"({price:.2f}) is still moving: train for more steps."
-        )
-    if not met and all("earned" in row for row in last):
-        earned = round(1000 * sum(row["earned"] for row in last) / len(last), 1)
-        first += f" A thousand decisions earn {earned or 0:g}; rejecting everyone earns 0."
-    sure = f"{1 - config.guard_delta:.0%}"
-    if promise <= config.omega:
-        whose = f"of the people met in the last {config.guard_memory} iterations"
-        bound = f"is at most {promise:.3f}: omega is kept."
-        return f"{first} With {sure} the true disparity {whose} {bound}"
-    if delayed:
-        return f"{first} Nothing is promised of the true one: it is of labels yet to be seen."
-    return (
-        f"{first} A true disparity within {config.omega:g} cannot be promised: the predictor's "
-        f"errors about the rejected may hide up to {bias:.2f} ({sure})."
-    )
-
-
 def variant(algorithm: Algorithm, config: Any, notion: Notion) -> Algorithm:
     """Return the algorithm as its settings want it."""
+    if config.sharpen:
+        algorithm = algorithm._replace(learn=learn_late, penalty=penalty_late)
     return algorithm._replace(
         reject_below=SEMI if config.semi_stochastic else 0.0,
         people=config.people if config.estimate == "batch" else 0,

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 from sellf.algorithms.algorithm import Extra, Task
 from sellf.algorithms.config import Settings, hyperparameters
 from sellf.algorithms.layout import Frame
+from sellf.errors import InputError
 from sellf.fairness import define
 from sellf.fairness.off_policy import Groups
 from sellf.planning import design, estimate, mean_field
@@ -49,8 +50,13 @@ class Planned(Settings):
     """The largest chance with which exploration reveals an outcome."""
     shrinkage: float = 20.0
     """For how many outcomes the additive model counts in each cell of the label law."""
-    keep_exploring: bool = False
-    """Whether the policy that is handed over explores as the last rollout did."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("learn_share", "first", "floor", "most"):
+            value = getattr(self, name)
+            if isinstance(value, int | float) and value > 1:
+                raise InputError(f"{name} is {value}: give a number from 0 to 1.")
 
 
 class Log(NamedTuple):

@@ -102,7 +102,10 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
             "Nothing is proven: no decisions were left after the policy was chosen. Train for more "
             f"steps, or with a smaller learn_share. {cost}"
         )
-    whom = f"on the {last['proven_people']:,.0f} people met since the proof began"
+    whom = (
+        f"on the {last['proven_people']:,.0f} people met since the proof began, weighted as it "
+        "would meet them itself,"
+    )
     between = f"from {last['bound_low']:.3f} to {last['bound']:.3f}"
     if last["bound"] <= config.omega:
         return (

@@ -25,6 +25,9 @@ from sellf.planning.result import NEVER
 
 TURNS = 6
 """How often the final plan is adjusted to what its bound leaves."""
+LEAST = 0.02
+"""The share of omega that a plan may use up at least: with none at all, every group has to be equal
+to the others at every time, and the optimiser takes a minute instead of a second."""
 KEPT = 0.5
 """The share of the chances of the first exploration that a proof can rely on later."""
 
@@ -140,7 +143,9 @@ def _cautious(known: Knowledge, near: list[Floats]) -> Planning:
 def _exploring(known: Knowledge, proof: Proof, chance: Floats, begins: int, enough: bool) -> Floats:
     """Return the plan with as much exploration as the proof needs."""
     config, task = known.config, known.task
-    decisions = max(task.iterations - begins, 1) * config.rollout
+    # Without a proof to come, all decisions together are to tell as much.
+    left = task.iterations - begins
+    decisions = (left if left > 0 else task.iterations) * config.rollout
     least = np.full(known.frame.cells, config.floor)
     if proof.begun:
         # Until enough is known, as the proof expects it; then half of that.
@@ -198,16 +203,17 @@ def _final(known: Knowledge, reference: Floats, evidence: Any) -> tuple[Planning
     limit = min(most, config.omega - (at.high - at.estimate))
     best: tuple[Planning, Bound] | None = None
     near = [reference]
+    least = LEAST * config.omega
     for _ in range(TURNS):
-        found = known.plan(max(limit, 0.0), near)
+        found = known.plan(max(limit, least), near)
         proven = evidence(found.chance)
         spare = config.omega - proven.high
         if spare >= 0 and (best is None or found.reward > best[0].reward):
             best = found, proven
         near = [found.chance]
-        if 0 <= spare < 0.01 * config.omega or (limit <= 0 if spare < 0 else limit >= most):
+        if 0 <= spare < 0.01 * config.omega or (limit <= least if spare < 0 else limit >= most):
             break
-        limit = min(most, max(limit, 0.0) + spare - 0.002 * config.omega)
+        limit = min(most, max(limit, least) + spare - 0.002 * config.omega)
     if best is not None:
         return best
     found = _cautious(known, near)

@@ -337,9 +337,11 @@ def bound(
                 _part(groups[g].scale - scale, half.single[0, r, g]) + groups[g].rest
                 for g in (one, other)
             )
-            # Where the estimate may be too low the difference may be higher, and the reverse.
-            above = apart + _part(scale, half.pair[0, r, p]) + rest
-            below = apart - _part(scale, half.pair[1, r, p]) - rest
+            # Where the estimate may be too low the difference may be higher, and the reverse; a
+            # direction opposite to the fixed one has its sides exchanged.
+            up, down = half.pair[:, r, p] if scale >= 0 else half.pair[::-1, r, p]
+            above = apart + _part(scale, up) + rest
+            below = apart - _part(scale, down) - rest
             if np.isnan(above + rest) or np.isnan(below):
                 above, below = np.inf, -np.inf
             estimate = max(estimate, abs(apart))

@@ -85,7 +85,7 @@ def compute(
         curve = stored(store, group.world, group.notion)
         if curve is None:
             notify(f"The frontier of {group.world.name}, {group.notion} ...")
-            curve = _curve(group.world, group.notion)
+            curve = computed(group.world, group.notion)
             keep(store, group.world, group.notion, curve)
         found[name] = curve
     return found
@@ -103,7 +103,8 @@ def _path(store: "Store", world: "WorldSpec", notion: str) -> Path:
     return store.folder / FOLDER / f"{key(world, notion)}.json"
 
 
-def _curve(world: "WorldSpec", notion: str) -> Curve:
+def computed(world: "WorldSpec", notion: str) -> Curve:
+    """Plan for some omegas, and return the curve through the plans."""
     from sellf.planning.frontier import frontier
 
     plans = frontier(world.make(), notion, starts=STARTS).plans

@@ -113,6 +113,12 @@ def _continued(spec: RunSpec, first: Agent) -> RunSpec:
             f"the agent to continue from was trained by {first.algorithm}, not "
             f"{spec.algorithm.name} as asked: name the same algorithm and settings."
         )
+    if spec.algorithm.decide is not None:
+        raise InputError(
+            f"{first.algorithm} plans in what it knows from all its decisions, and an agent does "
+            "not hold them: leave continue_from out to train anew, or go on with a run that was "
+            "stopped by `sellf train --resume FOLDER`."
+        )
     first.in_world(spec.world.make())
     return replace(spec, origin=first.fingerprint)
 

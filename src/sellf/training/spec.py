@@ -11,7 +11,7 @@ from typing import Any
 from sellf import files
 from sellf.algorithms import catalogue
 from sellf.algorithms.algorithm import Algorithm
-from sellf.algorithms.config import Settings, as_dict
+from sellf.algorithms.config import LATER, Settings, as_dict
 from sellf.envs import saving
 from sellf.envs.table import tabulated
 from sellf.envs.world import World
@@ -115,12 +115,13 @@ class RunSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run as plain values; its world has to be one that has a name."""
+        own = self.hyperparameters.items()
         return {
             "world": self.world.name,
             "world_settings": self.world.settings,
             "notion": self.notion,
             "algorithm": self.algorithm.name,
-            "settings": self.hyperparameters,
+            "settings": {name: v for name, v in own if name not in LATER or v != LATER[name]},
             "seed": self.seed,
             "steps": self.steps,
             "deployments": self.deployments,
