@@ -15,6 +15,7 @@ BENCHMARKS = {
     "training": "500,000 steps of the paper, and what they cost",
     "rivals": "PPO on lending against other libraries (its own environment: make bench-rivals)",
     "audit": "10 and 100 million rows of Parquet, 2 groups",
+    "estimated": "propensities estimated from 4 features for 4 and 20 million rows of Parquet",
 }
 
 

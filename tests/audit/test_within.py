@@ -42,6 +42,9 @@ def test_signs_that_turn_within_strata_are_told():
     assert overall.finite_sample
     assert 0 < overall.standardised.low < 0.1 < overall.standardised.high
     assert "Simpson" in str(found)
+    (axes,) = within.plot().axes
+    assert axes.get_title(loc="left") == "women less men"
+    assert len(axes.get_yticklabels()) == 3
     assert [row.difference.value for row in within.strata] == pytest.approx([0.1, 0.1])
 
 
