@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 import sellf
-from sellf.audit.proxy import bands, ends
+from sellf.audit.proxy import Bands, bands, ends
 from sellf.audit.saved import read
 from sellf.cli import main
 from sellf.errors import InputError
@@ -109,7 +109,9 @@ def test_ranges_are_those_of_all_people_who_may_be_members(rate):
             good, bad = rng.integers(1, 6, 2).tolist()
             cells[chance] = (good, bad, 12 - good - bad)
         person, p = people(cells)
-        low, high = ends(rate, person, p, bands(p, None), 0.0)
+        # Bands of so few people would be put together.
+        by = Bands((p > 0.3).astype(np.intp), 2, None)
+        low, high = ends(rate, person, p, by, 0.0)
         assert (low, high) == pytest.approx(counted(rate, cells), abs=2e-5)
 
 

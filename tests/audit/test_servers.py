@@ -5,7 +5,9 @@
 The last two are for one version of DuckDB each.
 """
 
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,18 +21,20 @@ ASKED = {"group": "race", "decision": "approved", "accepted_value": "yes", "seed
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server():
     pgserver = pytest.importorskip("pgserver")
     extensions = pytest.importorskip("duckdb_extensions")
     try:
         extensions.import_extension("postgres_scanner")
     except Exception as error:
         pytest.skip(f"no extension for DuckDB {duckdb.__version__}: {error}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        started = pgserver.get_server(tmp_path_factory.mktemp("server"))
-    yield started
-    started.cleanup()
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a server that root starts is run by somebody else
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            started = pgserver.get_server(Path(folder) / "data")
+        yield started
+        started.cleanup()
 
 
 @pytest.fixture(scope="module")
