@@ -95,6 +95,7 @@ def test_strata_are_read_back_drawn_and_refused_where_there_are_too_many(tmp_pat
         sellf.audit(log, **DECISIONS, within="facult")
 
 
+@pytest.mark.slow
 def test_standardised_differences_hold_where_few_are_accepted():
     """In this cell of the study the normal interval missed in eleven of 21 logs."""
     from coverage_study.panels import catalogue, misses
