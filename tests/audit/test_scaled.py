@@ -67,6 +67,7 @@ def test_neither_the_order_of_rows_nor_the_engine_matters(audited):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 def test_spark_says_the_same(audited):
     table, _, found, asked = audited
     sql = pytest.importorskip("pyspark.sql")
