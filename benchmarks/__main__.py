@@ -17,6 +17,7 @@ BENCHMARKS = {
     "rivals": "PPO on lending against other libraries (its own environment: make bench-rivals)",
     "audit": "10 and 100 million rows of Parquet, 2 groups",
     "peers": "policies from lending logs: fairlearn, reject inference and sellf.improve",
+    "estimated": "propensities estimated from 4 features for 4 and 20 million rows of Parquet",
 }
 
 

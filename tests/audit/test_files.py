@@ -126,6 +126,14 @@ def test_compressed_files_are_read_and_their_repeated_columns_seen(tmp_path):
     (tmp_path / "twice.csv.gz").write_bytes(gzip.compress(twice.encode()))
     with pytest.raises(InputError, match="2 columns named 'p'"):
         sellf.audit(tmp_path / "twice.csv.gz", **COLUMNS)
+    # ProPublica's file has columns twice that hold the same.
+    copied = pd.concat([MINE, MINE[["p", "race"]]], axis=1).to_csv(index=False)
+    (tmp_path / "copied.csv").write_text(copied)
+    write(MINE, tmp_path / "once.csv")
+    once, found = (
+        sellf.audit(tmp_path / name, **COLUMNS, seed=1) for name in ("once.csv", "copied.csv")
+    )
+    assert found.difference == once.difference
     (tmp_path / "no.csv.gz").write_bytes(b"no gzip")
     with pytest.raises(InputError, match=r"no.csv.gz cannot be read"):
         sellf.audit(tmp_path / "no.csv.gz", **COLUMNS)

@@ -9,7 +9,7 @@ from sellf.audit import instrument
 from sellf.audit.beliefs import NO_BETTER, NO_WORSE, NOTHING, ends, hidden_factors
 from sellf.audit.saved import read
 from sellf.errors import InputError
-from sellf.fairness.notions import TABLE
+from sellf.fairness.notions import TABLE, Counts
 from sellf.logs.person import Person
 from sellf.report import audit as page
 from tests.audit.logs import COLUMNS, lending, opportunity_gap
@@ -115,6 +115,30 @@ def test_examiners_bounds_are_those_of_a_linear_program():
         both = instrument.interval(TABLE["qualification"].alone, cases, 0.05)
         assert both is not None
         assert both[0] <= low <= high <= both[1]
+
+
+@pytest.mark.parametrize("notion", HIDING)
+def test_rates_under_examiners_are_those_of_a_linear_program(notion):
+    """With so many cases that chance hardly counts, the interval is the identified range."""
+    rng = np.random.default_rng(2)
+    rate = TABLE[notion].alone
+    for _ in range(4):
+        k, n = int(rng.integers(2, 5)), 4e9
+        share = rng.uniform(0.3, 0.9, k)
+        positive = np.floor(n * share * rng.uniform(0.55, 0.6))
+        accepted = np.floor(n * share)
+        cases = instrument.Cases(np.full(k, n), accepted, positive, np.zeros(k))
+        hidden = [(0, 1 - a / n) for a in accepted]
+        equal = np.hstack([-np.ones((k, 1)), np.eye(k)])
+        how = {"A_eq": equal, "b_eq": -positive / n, "bounds": [(0, 1), *hidden]}
+        least, most = linprog(np.eye(k + 1)[0], **how), linprog(-np.eye(k + 1)[0], **how)
+        good = positive.sum() / (k * n)
+        ends_ = []
+        for q in (least.fun, -most.fun):
+            counts = Counts(1.0, accepted.sum() / (k * n), good, q - good)
+            ends_.append(rate.of.total(counts) / rate.among.total(counts))
+        found = instrument.interval(rate, cases, 0.05)
+        assert found == pytest.approx((min(ends_), max(ends_)), abs=1e-3)
 
 
 def test_a_lenient_examiner_settles_what_nothing_else_does():

@@ -52,6 +52,17 @@ METRICS = {
     "qualification": qualification,
 }
 
+DIFFERENCES = {
+    "demographic": theirs.demographic_parity_difference,
+    "opportunity": theirs.equal_opportunity_difference,
+    "equalized-odds": theirs.equalized_odds_difference,
+}
+RATIOS = {
+    "demographic": theirs.demographic_parity_ratio,
+    "opportunity": theirs.equal_opportunity_ratio,
+    "equalized-odds": theirs.equalized_odds_ratio,
+}
+
 
 @pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 100), marks=pytest.mark.slow)])
 def test_fairlearn_agrees_on_every_measure_where_all_labels_are_known(seeds):
@@ -74,8 +85,41 @@ def test_fairlearn_agrees_on_every_measure_where_all_labels_are_known(seeds):
                     continue  # no odds
                 odds = mine * (1 - other) / (other * (1 - mine)) if mine < 1 else np.inf
                 assert one.odds_ratio.value == pytest.approx(odds, abs=1e-6)
-        both = theirs.equalized_odds_difference(log["y"], log["a"], sensitive_features=log["g"])
-        assert found["equalized-odds"].difference.value == pytest.approx(both, abs=1e-9)
+            for name, figures in ours.by_group.items():
+                assert figures.value == pytest.approx(frame.by_group[name], abs=1e-9)
+        named = {"y_true": log["y"], "y_pred": log["a"], "sensitive_features": log["g"]}
+        for notion, measure in DIFFERENCES.items():
+            assert found[notion].difference.value == pytest.approx(measure(**named), abs=1e-9)
+        for notion, measure in RATIOS.items():
+            parts = found[notion].parts.values() or [found[notion]]
+            ours = min(part.measures["panel"].impact_ratio.value for part in parts)
+            assert ours == pytest.approx(measure(**named), abs=1e-9)
+        rates = theirs.MetricFrame(metrics=theirs.selection_rate, **named)
+        for row in found["demographic"].measures["panel"].selection:
+            assert row.selection_rate.value == pytest.approx(rates.by_group[row.category])
+            assert row.people == (log["g"] == row.category).sum()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fairlearn_agrees_within_strata(seed):
+    """Its control features are our strata."""
+    log = full_log(seed + 200)
+    people = len(log["g"])
+    log["branch"] = np.random.default_rng(seed).choice(["n", "s"], people)
+    for notion in ("demographic", "opportunity", "false-positive-rate", "accuracy"):
+        found = sellf.audit(log, notion=notion, within="branch", reference="g0", seed=0, **FULL)
+        frame = theirs.MetricFrame(
+            metrics=METRICS[notion],
+            y_true=log["y"],
+            y_pred=log["a"],
+            sensitive_features=log["g"],
+            control_features=log["branch"],
+        )
+        for row in found.measures["within"].strata:
+            rates = frame.by_group[row.stratum.removeprefix("branch=")]
+            assert row.rate == pytest.approx(rates[row.group], abs=1e-9)
+            gap = rates[row.group] - rates["g0"]
+            assert row.difference.value == pytest.approx(gap, abs=1e-9)
 
 
 def test_the_classical_test_is_fisher_s_and_for_large_logs_the_z_test():
@@ -126,6 +170,10 @@ def test_new_york_s_table_counts_the_unknown_and_marks_small_categories():
     assert not rows["women"].small
     assert rows["not stated"].unknown
     assert np.isnan(rows["not stated"].impact_ratio.value)
+    said = str(found)
+    assert "less than 2 % of the people" in said
+    assert "not stated: " in said
+    assert "category not known, counted only" in said
     rates = {k: log["a"][g == k].mean() for k in ("women", "men")}
     top = max(rates.values())
     for name, rate in rates.items():

@@ -1,15 +1,17 @@
 """Groups known by their probability: bounds as linear programs over all joint laws find them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 import sellf
-from sellf.audit.proxy import bands, ends
+from sellf.audit.proxy import Bands, bands, ends
 from sellf.audit.saved import read
 from sellf.cli import main
 from sellf.errors import InputError
-from sellf.fairness.notions import TABLE
+from sellf.fairness.notions import TABLE, Counts
 from sellf.logs.person import Person
 from sellf.report import audit as page
 
@@ -74,6 +76,43 @@ def test_ranges_are_those_of_linear_programs_over_all_joint_laws(rate):
         low, high = ends(rate, person, p, bands(p, None), 0.0)
         assert low == pytest.approx(enumerated(rate, cells, -1), abs=2e-5)
         assert high == pytest.approx(enumerated(rate, cells, 1), abs=2e-5)
+
+
+def counted(rate, cells):
+    """Return the extreme rates of members over every way to say who is one and who is good."""
+    found = []
+    for in_bands in product(*(_ways(chance, *counts) for chance, counts in cells.items())):
+        a, ay, y, n = (sum(column) for column in zip(*in_bands, strict=True))
+        whole = rate.among.total(Counts(n, a, ay, y - ay))
+        if whole:
+            found.append(rate.of.total(Counts(n, a, ay, y - ay)) / whole)
+    return min(found), max(found)
+
+
+def _ways(chance, good, bad, rejected):
+    """Yield what members may come to in one band: accepted, accepted and good, good, people."""
+    members = round(chance * (good + bad + rejected))
+    for one, other, third, fourth in product(
+        range(good + 1), range(bad + 1), range(rejected + 1), range(rejected + 1)
+    ):
+        # Of `third` rejected members `fourth` are good.
+        if one + other + third == members and fourth <= third:
+            yield one + other, one, one + fourth, members
+
+
+@pytest.mark.parametrize("rate", RATES, ids=lambda rate: rate.name)
+def test_ranges_are_those_of_all_people_who_may_be_members(rate):
+    rng = np.random.default_rng(5)
+    for _ in range(4):
+        cells = {}
+        for chance in (0.25, 0.5):
+            good, bad = rng.integers(1, 6, 2).tolist()
+            cells[chance] = (good, bad, 12 - good - bad)
+        person, p = people(cells)
+        # Bands of so few people would be put together.
+        by = Bands((p > 0.3).astype(np.intp), 2, None)
+        low, high = ends(rate, person, p, by, 0.0)
+        assert (low, high) == pytest.approx(counted(rate, cells), abs=2e-5)
 
 
 def log(seed=0, n=4000, effect=0.0):

@@ -1,5 +1,7 @@
 """Propensities estimated on a sample and predicted where the rows lie."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -65,9 +67,12 @@ def test_neither_the_order_of_rows_nor_the_engine_matters(audited):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 def test_spark_says_the_same(audited):
     table, _, found, asked = audited
     sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
     spark = sql.SparkSession.builder.master("local[1]").getOrCreate()
     try:
         other = sellf.audit(spark.createDataFrame(table), **asked)

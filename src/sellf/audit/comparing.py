@@ -49,7 +49,10 @@ def find_reference(names: list[Any], reference: Any) -> int | None:
     said = [say(name) for name in names]
     if say(reference) not in said:
         shown = ", ".join(map(repr, said[:12])) + (", ..." if len(said) > 12 else "")
-        raise InputError(f"reference is {say(reference)!r}, and the groups are {shown}: name one.")
+        raise InputError(
+            f"reference is {say(reference)!r}, and the groups are {shown}: "
+            "type --reference with one of them."
+        )
     return said.index(say(reference))
 
 
@@ -77,7 +80,10 @@ def panel(
     strange = next((name for name in unknown if name not in names), None)
     if strange is not None:
         shown = ", ".join(map(repr, names[:12]))
-        raise InputError(f"unknown_group is {strange!r}, and the groups are {shown}: name one.")
+        raise InputError(
+            f"unknown_group is {strange!r}, and the groups are {shown}: "
+            "type --unknown-group with one of them."
+        )
     pairs = ordered_pairs(len(names), place)
     found = bounds(rate, evidence, pairs, delta)
     odds = odds_ratios(rate, evidence, pairs, delta)

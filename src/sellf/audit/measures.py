@@ -74,9 +74,13 @@ def wanted(options: dict[str, Any]) -> Wanted:
         joint=bool(options.pop("joint")),
     )
     for name, option in found.columns:
-        for role in ("decision", "outcome"):
-            if name == options[role]:
-                raise InputError(f"{option} is {name!r}, the {role} itself: name another column.")
+        for role in ("decision", "outcome", "group"):
+            given = options[role]
+            if name == given or (isinstance(given, list | tuple) and name in given):
+                flag = option.replace("_", "-")
+                raise InputError(
+                    f"{option} is {name!r}, the {role} itself: type --{flag} with another column."
+                )
     if found.anything and options["anytime"]:
         raise InputError(
             "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."

@@ -11,6 +11,9 @@ FOUR_FIFTHS = 0.8
 SMALL = 0.02
 """New York's rules for bias audits let categories with a smaller share of people be left out."""
 
+MOST_LISTED = 20
+"""Categories in a printed table; the report and the JSON have all."""
+
 Impact: TypeAlias = Literal["at least 0.8", "below 0.8", "undetermined"]
 
 
@@ -164,4 +167,22 @@ class Panel(Measured):
             f"{band.good.high:.3f}"
             for band in off[:5]
         ]
+        return [*lines, *self._new_york()]
+
+    def _new_york(self) -> list[str]:
+        """Return New York's table in words: of every category its rate, ratio and mark."""
+        if not self.selection:
+            return []
+        lines = ["Selection rates as New York's Local Law 144 asks, ratios to the highest rate:"]
+        for row in self.selection[:MOST_LISTED]:
+            rate = f"- {row.category}: {row.selected:,} of {row.people:,} selected"
+            if row.unknown:
+                lines.append(f"{rate}; category not known, counted only")
+                continue
+            mark = ", less than 2 % of the people" if row.small else ""
+            ratio, span = row.impact_ratio, row.selection_rate
+            lines.append(
+                f"{rate}, {span.value:.3f} ({span.low:.3f} to {span.high:.3f}); impact ratio "
+                f"{ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}){mark}"
+            )
         return lines

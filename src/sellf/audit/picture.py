@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sellf.audit.ladder import Ladder
     from sellf.audit.result import Audit, Audits
+    from sellf.audit.strata import Within
 
 MOST_DRAWN = 60
 """Groups in one picture; of more, those at both ends."""
@@ -78,11 +79,43 @@ def draw_ladder(ladder: "Ladder") -> Any:
     return axes.figure
 
 
+def draw_strata(within: "Within") -> Any:
+    """Return a matplotlib figure: the difference in each stratum, standardised, and in all."""
+    names, spans, crude = [], [], []
+    for overall in within.overall:
+        pair = f"{overall.group} less {overall.against}"
+        start = f"{pair}, " if len(within.overall) > 1 else ""
+        for row in within.strata:
+            if (row.group, row.against) == (overall.group, overall.against):
+                names.append(f"{start}{row.stratum}")
+                spans.append(row.difference)
+                crude.append(float("nan"))
+        names.append(f"{start}all, standardised")
+        spans.append(overall.standardised)
+        crude.append(overall.crude)
+    axes = _axes(
+        names,
+        [(span.low, span.high) for span in spans],
+        {"ours": [span.value for span in spans], "accepted only": crude},
+        f"{1 - within.delta:.0%} interval",
+        {"ours": "difference", "accepted only": "without regard to strata"},
+    )
+    axes.axvspan(-within.omega, within.omega, alpha=0.15, color="g", lw=0, label="tolerated")
+    axes.axvline(0, color="k", lw=1)
+    axes.set_xlabel(f"difference in {within.rate}")
+    if len(within.overall) == 1:
+        (one,) = within.overall
+        axes.set_title(f"{one.group} less {one.against}", loc="left", parse_math=False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    return axes.figure
+
+
 def _axes(
     names: list[str],
     spans: list[tuple[float, float]],
     marks: dict[str, list[float]],
     interval: str,
+    called: dict[str, str] | None = None,
 ) -> Any:
     """Return matplotlib axes with one line a name: its interval and its marks."""
     if importlib.util.find_spec("matplotlib") is None:
@@ -97,7 +130,9 @@ def _axes(
     styles = {"ours": "o", "imputed": "d", "accepted only": "x"}
     for name, values in marks.items():
         fill = "none" if name == "imputed" else "full"
-        axes.plot(values, places, styles[name], fillstyle=fill, label=name)
+        axes.plot(
+            values, places, styles[name], fillstyle=fill, label=(called or {}).get(name, name)
+        )
     # A name is text: a dollar sign in it begins no formula.
     axes.set_yticks(list(places), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)

@@ -324,7 +324,7 @@ def _check(notions: list[Notion], columns: Columns, how: How) -> None:
         others = " and ".join(repr(name) for name in TABLE if not define(name).needs_label)
         raise InputError(
             f"outcome is missing: {labelled} needs the outcome of the accepted; only {others} "
-            "needs none."
+            "needs none. Type --outcome and the name of its column."
         )
     by = how.by
     if by is not None and columns.time is None:

@@ -275,7 +275,14 @@ def fit(sample: Any, keys: tuple[str, ...], places: dict[Any, int], log: Estimat
     seen = (accepted == 1) & (pending == 0)
     models = tuple(
         tuple(
-            estimator_of(matrix[kept], target[kept], weight[kept], made.words, log.model)
+            estimator_of(
+                matrix[kept],
+                target[kept],
+                weight[kept],
+                made.words,
+                log.model,
+                predicts=log.count // FOLDS,
+            )
             for kept, target in (((fold != k), accepted), ((fold != k) & seen, positive))
         )
         for k in range(FOLDS)
@@ -313,12 +320,9 @@ class Prediction:
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the sums of each batch."""
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(None):
-            for batch in batches:
-                if batch.num_rows:
-                    yield self.batch(batch)
+        for batch in batches:
+            if batch.num_rows:
+                yield self.batch(batch)
 
     def batch(self, batch: Any) -> Any:
         """Return the sums of a batch, by period, group and stratum."""

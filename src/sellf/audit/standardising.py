@@ -24,6 +24,9 @@ MOST_VALUES = 20
 BANDS = 5
 """so many, of equally many people."""
 
+FEWEST_ACCEPTED = 100
+"""Of a group in a stratum, for the normal approximation."""
+
 
 class Cell(NamedTuple):
     """One group in one stratum."""
@@ -171,12 +174,15 @@ def standardised(
     """
     groups = [cell.group for _, one, other in cells for cell in (one, other)]
     exact = all(methods.kind(rate, group) == "exact" for group in groups)
+    finite = all(methods.METHODS[methods.kind(rate, group)].finite_sample for group in groups)
+    # With few outcomes in a stratum the normal approximation is far off.
+    few = any(group.accepted < FEWEST_ACCEPTED for group in groups)
     middle = sum(share * (one.value - other.value) for share, one, other in cells)
-    bound = _exact if exact else _normal
+    bound = _exact if exact else _together if few and finite else _normal
     low = bound(rate, [(share, one.group, other.group) for share, one, other in cells], delta / 2)
     high = -bound(rate, [(share, two.group, one.group) for share, one, two in cells], delta / 2)
     low, high = (low, high) if low <= high else (-1.0, 1.0)
-    return clipped(max(low, -1.0), float(middle), min(high, 1.0)), exact
+    return clipped(max(low, -1.0), float(middle), min(high, 1.0)), bound is not _normal
 
 
 def _exact(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -> float:
@@ -193,6 +199,15 @@ def _exact(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) ->
             fourth = variance * (1 - 3 * variance)
             terms.append(tails.Term(share / side.people, side.people, variance, fourth, 1.0))
     return total - tails.radius(terms, alpha) if terms else -1.0
+
+
+def _together(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -> float:
+    """Return a bound from below by the strata's own, which hold together."""
+    each = alpha / len(cells)
+    return sum(
+        share * max(methods.lower_difference(rate, one, other, each), -1.0)
+        for share, one, other in cells
+    )
 
 
 def _normal(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -> float:

@@ -124,3 +124,9 @@ class Within(Measured):
             "Circumstances that are themselves a result of unequal treatment explain nothing away."
         )
         return lines
+
+    def plot(self) -> Any:
+        """Draw where the differences come from; needs matplotlib."""
+        from sellf.audit.picture import draw_strata
+
+        return draw_strata(self)

@@ -58,6 +58,7 @@ def run(
         _save(output.save, output.example)
     options = {**_defaults(), **options}
     if options.get("compare") or options.get("mask_test"):
+        _check_alone("compare" if options.get("compare") else "mask-test", output)
         # A library may swallow Ctrl-C.
         with waiting("auditing", *_work(source, options)), interrupts.nothing_to_lose():
             found = _in_its_place(source, options)
@@ -114,6 +115,15 @@ def _in_its_place(log: Any, options: dict[str, Any]) -> Measured:
     if old:
         return audit_change(old, log, **options)
     return mask_test(log, **repeats, **options)
+
+
+def _check_alone(command: str, output: OutputFlags) -> None:
+    """Refuse what only an audit's own result can be written as."""
+    given = [*_reports(output), *(["fail-on"] if output.fail_on is not None else [])]
+    if given:
+        raise InputError(
+            f"--{command} prints a table, or JSON with --json: leave --{given[0]} out."
+        )
 
 
 FAILED = 3

@@ -9,6 +9,12 @@ from sellf.errors import InputError
 from sellf.logs.binary import AS_NUMBERS, Meant
 from sellf.logs.names import short
 
+FLAGS = (
+    "group", "decision", "outcome", "propensity", "score", "features", "time", "person",
+    "decided_on", "examiner", "weight", "within", "group_probability",
+)  # fmt: skip
+"""Options that name columns, each with a flag of its own on the command line."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -138,4 +144,6 @@ def _absent(name: str, option: str, present: list[str]) -> str:
     between = next((sign for sign in ",;\t|" if len(present) == 1 and sign in present[0]), None)
     if between is not None:
         hint = f"its values may be separated by something else, type --separator {between!r}. "
-    return f"the log has no column {short(name)} ({option}): {hint}It has {shown}."
+    flag = {"features": "feature"}.get(option, option).replace("_", "-")
+    instead = "" if hint or option not in FLAGS else f" Type --{flag} with one of these."
+    return f"the log has no column {short(name)} ({option}): {hint}It has {shown}.{instead}"

@@ -6,7 +6,6 @@ one SELECT, run where files and networks are out of reach.
 
 import contextlib
 import re
-import shlex
 import sqlite3
 import sys
 from pathlib import Path
@@ -70,7 +69,7 @@ def open_server(address: str, table: str | None, query: str | None) -> Any:
         install = f"import duckdb; duckdb.connect().install_extension('{kind}')"
         raise InputError(
             f"reading {kind} servers needs DuckDB's extension {kind!r}, which is not installed: "
-            f"type `{Path(sys.executable).name} -c {shlex.quote(install)}` once, with a network; "
+            f'type `{Path(sys.executable).name} -c "{install}"` once, with a network; '
             "or export the table to a Parquet or CSV file."
         ) from None
     shown = without_password(address)

@@ -189,6 +189,34 @@ def _read_csv(connection: Any, texts: list[Path], reading: Reading) -> Any:
     )
 
 
+def without_copies(relation: Any, names: list[str], wanted: Iterable[str]) -> list[str]:
+    """Return the columns' names; of repeated ones that hold the same, the first has the name.
+
+    Args:
+        relation: from `open_files`.
+        names: of its columns in the files.
+        wanted: those that are used; others are not looked at.
+    """
+    import duckdb
+
+    called = list(relation.columns) if isinstance(relation, duckdb.DuckDBPyRelation) else []
+    made = list(names)
+    for name in dict.fromkeys(wanted):
+        first, *others = [place for place, own in enumerate(names) if own == name] or [0]
+        if not others or len(called) != len(names):
+            continue
+        one = _quoted(called[first])
+        tests = [f"{one} is distinct from {_quoted(called[place])}" for place in others]
+        try:
+            differs = bool(relation.filter(" or ".join(tests)).limit(1).fetchall())
+        except duckdb.Error:  # of kinds that cannot be compared
+            differs = True
+        if not differs:
+            for place in others:
+                made[place] = called[place]
+    return made
+
+
 def with_own_names(relation: Any, names: list[str], wanted: Iterable[str]) -> Any:
     """Return a relation whose columns have the names that the files give them.
 

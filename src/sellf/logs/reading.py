@@ -13,7 +13,7 @@ from sellf.logs.config import Reading
 from sellf.logs.databases import is_server, open_server
 from sellf.logs.engine import collect, is_nan, words
 from sellf.logs.facts import look
-from sellf.logs.files import are_files, named_files, open_files, with_own_names
+from sellf.logs.files import are_files, named_files, open_files, with_own_names, without_copies
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.log import Log
@@ -44,6 +44,7 @@ def open_log(
         log = open_server(log, reading.table, reading.query)
     elif are_files(log):
         log, names = open_files(named_files(log), reading, limits)
+        names = without_copies(log, names, sources(columns, reading, names))
         check_sources(columns, reading, names)
         if not hasattr(log, "column_names"):
             log = with_own_names(log, names, sources(columns, reading, names))

@@ -1,5 +1,6 @@
 """Values of a log in memory, one column at a time, and what to say of those that cannot be used."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from sellf.logs.names import (
     is_missing,
     missing_names,
     numbered,
+    short,
 )
 from sellf.logs.person import Floats
 
 MOST_GROUPS = 1000
+MOST_LOOKED_AT = 100
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 NO_CHANCE = "a chance lies between 0 and 1."
 
 
@@ -197,7 +201,9 @@ def numbers(values: Values, name: str, option: str) -> Floats:
         result = np.array([_number(item) for item in values], dtype=np.float64)
     bad = ~np.isfinite(result)
     if bad.any():
-        _refuse(option, name, values, bad, "every row needs a number.")
+        _refuse(
+            option, name, values, bad, f"every row needs a number{_instead(name, values, bad)}."
+        )
     return result
 
 
@@ -206,6 +212,17 @@ def _number(item: Any) -> float:
         return float(item)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
+
+
+def _instead(name: str, values: Values, bad: NDArray[np.bool_]) -> str:
+    """Return what to type where a column of numbers holds something else."""
+    known = [str(item) for item in values[bad][:MOST_LOOKED_AT]]
+    if all(DECIMAL_COMMA.fullmatch(item.strip()) for item in known):
+        return "; if the decimal point is a comma, type --decimal ','"
+    if bad.all():
+        return ", and none has one: name a column of numbers"
+    words = [f"--missing-value {short(item)} " for item in known[:1] if item.lower() != "nan"]
+    return f'; to leave out rows without one, type {"".join(words)}--where "{name} is not missing"'
 
 
 def _refuse(option: str, name: str, values: Values, bad: NDArray[np.bool_], expected: str) -> None:

@@ -39,7 +39,10 @@ def _panel(panel: Panel) -> list[Block]:
             reference=Reference(FOUR_FIFTHS, "four fifths", "x"),
             x_range=(0.0, None),
         ),
-        Grid(panel._table(), f"{panel.rate.capitalize()}: each group beside {_against(panel)}"),
+        Grid(
+            verdict_early(panel._table(), "four fifths"),
+            f"{panel.rate.capitalize()}: each group beside {_against(panel)}",
+        ),
     ]
     tables: list[tuple[Sequence[Any], str]] = [
         (panel.selection, "Selection rates and impact ratios, as New York's Local Law 144 asks"),
@@ -66,7 +69,7 @@ def _ladder(ladder: Ladder) -> list[Block]:
             reference=Reference(ladder.omega, f"tolerated: {ladder.omega:g}", "x"),
             x_range=(0.0, None),
         ),
-        Grid(ladder._table(), f"The disparity in {ladder.rate} by belief"),
+        Grid(verdict_early(ladder._table()), f"The disparity in {ladder.rate} by belief"),
     ]
 
 
@@ -96,7 +99,7 @@ def _within(found: Within) -> list[Block]:
                 x_range=(None, None),
             )
         )
-    table = found._table()
+    table = verdict_early(found._table())
     return [*blocks, Grid(table, f"{found.rate.capitalize()} given {' and '.join(found.columns)}")]
 
 
@@ -121,6 +124,13 @@ def _proxy(found: Proxy) -> list[Block]:
 
 def _against(panel: Panel) -> str:
     return shown(panel.comparisons[0].against) if panel.comparisons else "the reference"
+
+
+def verdict_early(table: dict[str, list[Any]], name: str = "verdict") -> dict[str, list[Any]]:
+    """Return a table with the verdict beside the name: the last column may be out of sight."""
+    (first, names), *_ = table.items()
+    rest = {key: values for key, values in table.items() if key not in (first, name)}
+    return {first: names, **({name: table[name]} if name in table else {}), **rest}
 
 
 def flat(rows: Sequence[Any]) -> dict[str, list[Any]]:

@@ -233,9 +233,7 @@ def figures(audit: Audit) -> list[Block]:
 
 def _notions(audits: Sequence[Audit]) -> Grid:
     table = Audits({a.notion: a for a in audits})._table()
-    # The verdict beside the name: the last column is out of sight on a small screen.
-    first = {name: table.pop(name) for name in ("notion", "verdict")}
-    return Grid({**first, **table}, "Disparity by notion")
+    return Grid(audit_measures.verdict_early(table), "Disparity by notion")
 
 
 def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
@@ -277,11 +275,11 @@ def _period_table(audit: Audit) -> Grid:
     periods = audit.periods
     columns: dict[str, list[Any]] = {
         "period": [p.name for p in periods],
-        "people": [p.people for p in periods],
+        "verdict": [p.verdict for p in periods],
         "disparity": [p.value for p in periods],
         "low": [p.low for p in periods],
         "high": [p.high for p in periods],
-        "verdict": [p.verdict for p in periods],
+        "people": [p.people for p in periods],
     }
     if audit.drift is None:
         columns |= {
