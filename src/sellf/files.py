@@ -173,9 +173,14 @@ def is_stdout(path: Path) -> bool:
 
 def check_run(folder: Path) -> None:
     """Refuse a run whose files are links, which may lead anywhere, or no regular files."""
-    for path in (folder / name for name in RUN):
+    check_own((folder / name for name in RUN), "a run")
+
+
+def check_own(paths: Iterable[Path], what: str) -> None:
+    """Refuse files of a folder that are links or no regular files."""
+    for path in paths:
         if path.is_symlink():
-            raise InputError(f"{path} is a link: a run holds its files itself. Put a copy there.")
+            raise InputError(f"{path} is a link: {what} holds its files itself. Put a copy there.")
         if path.exists() and not path.is_file():
             raise InputError(f"{path} is not a regular file, and is not read.")
 

@@ -315,8 +315,8 @@ def use_policy(folder: Path) -> Any:
 
 
 def worse_policy(chance: Chance, folder: Path) -> bool:
-    """Make a file of one of two policies worse; the card is for people, and may say anything."""
-    return kinds.worse(chance, folder, ("policy.json", "model.safetensors"))
+    """Make a file of one of two policies worse."""
+    return kinds.worse(chance, folder, ("policy.json", "model.safetensors", "card.md"))
 
 
 def good_frontier(folder: Path) -> Path:

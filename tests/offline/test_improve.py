@@ -60,7 +60,22 @@ def test_a_saved_policy_decides_the_same(found, tmp_path):
     assert "Who gains, who loses" in (folder / "card.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["policy.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["policy.json", "model.safetensors", "card.md"])
+@pytest.mark.parametrize("how", ["gone", "a folder", "a link"])
+def test_a_policy_holds_its_files_itself(found, tmp_path, name, how):
+    folder = found.save(tmp_path / "policy")
+    content = (folder / name).read_bytes()
+    (folder / name).unlink()
+    if how == "a folder":
+        (folder / name).mkdir()
+    if how == "a link":
+        (tmp_path / "elsewhere").write_bytes(content)
+        (folder / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError):
+        sellf.load_policy(folder)
+
+
+@pytest.mark.parametrize("name", ["policy.json", "model.safetensors", "card.md"])
 def test_a_damaged_policy_is_refused(found, tmp_path, name):
     folder = found.save(tmp_path / "policy")
     content = bytearray((folder / name).read_bytes())

@@ -302,7 +302,7 @@ def _how(options: dict[str, Any]) -> How:
     from sellf.audit.measures import wanted
 
     omega = number("omega", options["omega"], low=0, high=1)
-    delta = number("delta", options["delta"], low=0, high=0.5, low_open=True)
+    delta = number("delta", options["delta"], low=1e-300, high=0.5)
     overlap = options["overlap"]
     if overlap is not None:
         overlap = number("overlap", overlap, low=0, high=1, low_open=True)

@@ -153,7 +153,7 @@ def cutoffs(
         progress: called with how many rules are done, and of how many.
         options: what the log's columns mean and how it is read, as for `sellf.audit`.
     """
-    delta = number("delta", delta, low=0, high=0.5, low_open=True)
+    delta = number("delta", delta, low=1e-300, high=0.5)
     omega = number("omega", omega, low=0, high=1)
     cost = number("cost", cost, low=0, high=1)
     rate = define(notion).alone

@@ -176,7 +176,7 @@ def improve(
         progress: called with the steps done, and all.
         options: what the log's columns mean and how it is read, as for `sellf.audit`.
     """
-    delta = number("delta", delta, low=0, high=0.5, low_open=True)
+    delta = number("delta", delta, low=1e-300, high=0.5)
     omega = number("omega", omega, low=0, high=1, low_open=True)
     cost = number("cost", cost, low=0, high=1)
     explore = number("explore", explore, low=0, high=0.5)

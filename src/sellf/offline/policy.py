@@ -1,5 +1,6 @@
 """A policy that was learned from a log: decides from columns, and is a folder without code."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +15,20 @@ from sellf.logs.person import Floats
 from sellf.offline.encoding import Encoding, from_dict
 from sellf.offline.models import Linear, Model, Trees, from_arrays
 
-FORMAT = 1
+FORMAT = 2
 Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 POINTS = 20.0
 """Points of a scorecard that double the odds."""
 CHANCES = ("follow", "otherwise", "explore")
-NEEDED = {"kind": str, "features": list, "threshold": float, **dict.fromkeys(CHANCES, float)}
+NEEDED = {
+    "kind": str,
+    "features": list,
+    "threshold": float,
+    "card": str,
+    **dict.fromkeys(CHANCES, float),
+}
+FILES = ("policy.json", "model.safetensors", "card.md")
 LATER = {"band": 0.0, "within": 0.0}
 """What policies of earlier versions do not say, and what it is then."""
 
@@ -170,6 +178,7 @@ class LearnedPolicy:
             "band": float(self.band),
             "within": float(self.within),
             "facts": self.facts,
+            "card": _digest(self.card.encode()),
         }
         return files.write_folder(
             Path(path),
@@ -190,6 +199,7 @@ def _range(low: float, high: float) -> str:
 def load_policy(path: str | Path) -> LearnedPolicy:
     """Return a policy that was saved; nothing in the folder is run."""
     folder = Path(path)
+    files.check_own((folder / name for name in FILES), "a policy")
     content = files.read_json(folder / "policy.json", FORMAT, NEEDED)
     encoding = from_dict(content["features"])
     model = from_arrays(files.read_tensors(folder / "model.safetensors", finite=True))
@@ -206,7 +216,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     numbers |= {name: float(content[name]) for name in CHANCES}
     if not all(0 <= x <= 1 for name, x in numbers.items() if name != "band"):
         raise InputError(f"{folder}: chances of the policy are not between 0 and 1; it is damaged.")
-    card = files.read(folder / "card.md", 2**20).decode("utf-8", "replace")
+    card = _card(folder / "card.md", content["card"])
     return LearnedPolicy(
         content["kind"],
         encoding,
@@ -216,6 +226,20 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         facts=content.get("facts", {}),
         **numbers,
     )
+
+
+def _card(path: Path, expected: str) -> str:
+    """Return the card, which states what is certified, if it is the one that was written."""
+    if not path.exists():
+        raise InputError(f"{path} is missing: copy the policy's whole folder.")
+    content = files.read(path, 2**20)
+    if _digest(content) != expected:
+        raise InputError(f"{path} has been changed since the policy was saved: restore it.")
+    return content.decode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _number(value: Any) -> float:

@@ -54,7 +54,7 @@ def whatif(
         limits: how large a log may be.
         options: what the log's columns mean and how it is read, as for `sellf.audit`.
     """
-    delta = number("delta", delta, low=0, high=0.5, low_open=True)
+    delta = number("delta", delta, low=1e-300, high=0.5)
     omega = number("omega", omega, low=0, high=1)
     cost = None if cost is None else number("cost", cost, low=0, high=1)
     wanted = [define(name) for name in notions] if notions is not None else _all_that_move()
