@@ -88,17 +88,13 @@ def train(
         resolve, world, algorithm, notion, steps=steps, world_settings=world_settings or {}
     )
     first = load(continue_from) if isinstance(continue_from, str | Path) else continue_from
-    if first is not None:
-        settings = first.config | settings
+    settings = settings if first is None else first.config | settings
     specs = [make(seed=s, settings=settings | dict(c)) for c in listed for s in chosen]
-    if first is not None:
-        specs = [_continued(spec, first) for spec in specs]
+    specs = specs if first is None else [_continued(spec, first) for spec in specs]
     if first is not None and len(specs) > 1:
         raise InputError("continue_from is for one run: train with one seed and configuration.")
     if out is not None and len(specs) > 1:
-        raise InputError(
-            "out is one run's folder: train one configuration with one seed, or save each agent."
-        )
+        raise InputError("out is one run's folder: train one configuration with one seed.")
     if len(specs) == 1:
         run = run_folder.create(Path(out), specs[0], logs) if out is not None else None
         agent = _run(specs[0], run, progress, logs, first)
@@ -115,9 +111,8 @@ def _continued(spec: RunSpec, first: Agent) -> RunSpec:
         )
     if spec.algorithm.decide is not None:
         raise InputError(
-            f"{first.algorithm} plans in what it knows from all its decisions, and an agent does "
-            "not hold them: leave continue_from out to train anew, or go on with a run that was "
-            "stopped by `sellf train --resume FOLDER`."
+            f"{first.algorithm} plans from all its decisions, which an agent does not hold: train "
+            "anew, or go on with a run that was stopped by `sellf train --resume FOLDER`."
         )
     first.in_world(spec.world.make())
     return replace(spec, origin=first.fingerprint)
