@@ -115,7 +115,7 @@ def reduction(train: Callable[..., Rows]) -> Callable[..., Answer]:
     def method(law: Any, log: dict[str, np.ndarray], seed: int) -> Answer:
         rng = np.random.default_rng(seed)
         rows = costly(some(train(log, rng), rng))
-        learner = ExponentiatedGradient(
+        learner: Any = ExponentiatedGradient(
             LogisticRegression(max_iter=300),
             # The bound is on the distance from the mean of all, half of that between groups.
             TruePositiveRateParity(difference_bound=OMEGA / 2),

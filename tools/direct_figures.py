@@ -11,6 +11,7 @@ and notion in docs/results/frontiers.json (`python tools/regret.py --frontiers`)
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--frontiers", type=Path, default=RESULTS / "frontiers.json")
     options = parser.parse_args(arguments)
     curve = frontiers(options.frontiers, compute=False).get((options.world, options.notion))
-    settings = {name: float(value) for name, value in (each.split("=") for each in options.set)}
+    settings: dict[str, Any] = {
+        name: float(value) for name, value in (each.split("=") for each in options.set)
+    }
     law, rows = law_of(options.world), []
     print("| seed | reward | mean disparity | largest | regret |\n| --- | --- | --- | --- | --- |")
     for seed in range(options.seeds):

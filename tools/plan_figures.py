@@ -75,6 +75,7 @@ def trained(case: Case, seed: int) -> dict[str, Any]:
     """Train once, and return what the policy and its certificate come to."""
     with tempfile.TemporaryDirectory() as folder:
         run, begun = Path(folder) / "run", process_time()
+        settings: dict[str, Any] = {"omega": OMEGA} | dict(case.settings)
         agent = sellf.train(
             case.world,
             "sellf-plan",
@@ -84,7 +85,7 @@ def trained(case: Case, seed: int) -> dict[str, Any]:
             world_settings=case.world_settings,
             out=run,
             progress=False,
-            **({"omega": OMEGA} | dict(case.settings)),
+            **settings,
         )
         seconds = process_time() - begun
         people = certified(agent, run)

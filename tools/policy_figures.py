@@ -78,13 +78,15 @@ def stops(path: Path) -> None:
     hit = (frame[WEAPONS] == "Y").any(axis=1).to_numpy(float)
     inputs = (frame[REASONS] == "Y").to_numpy(float)
     inside = (frame["inout"] == "I").to_numpy(float)[:, None]
-    age = pd.to_numeric(frame["age"], errors="coerce").clip(10, 80).fillna(28).to_numpy()[:, None]
+    age: Any = pd.to_numeric(frame["age"], errors="coerce")
+    age = age.clip(10, 80).fillna(28).to_numpy()[:, None]
     inputs = StandardScaler().fit_transform(np.hstack([inputs, inside, age]))
     # Each fifth of the frisked is predicted by a model of the others; the others by all.
     model = LogisticRegression(max_iter=500)
     own = frisked == 1
     guess = model.fit(inputs[own], hit[own]).predict_proba(inputs)[:, 1]
-    guess[own] = cross_val_predict(model, inputs[own], hit[own], method="predict_proba")[:, 1]
+    others: Any = cross_val_predict(model, inputs[own], hit[own], method="predict_proba")
+    guess[own] = others[:, 1]
     names = [*REASONS, "inside", "age"]
     log: dict[str, Any] = {name: inputs[:, k] for k, name in enumerate(names)}
     log |= {

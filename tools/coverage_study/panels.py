@@ -158,7 +158,7 @@ def holds(interval: Any, value: float) -> bool:
 def panel_missed(cell: Cell, panel: Any) -> dict[str, bool]:
     """Return which measures have an interval that misses."""
     true = dict(zip(NAMES, truth(cell), strict=False))
-    missed = dict.fromkeys(("difference", "ratio", "odds ratio"), False)
+    missed: dict[str, bool] = dict.fromkeys(("difference", "ratio", "odds ratio"), False)
     for one in panel.comparisons:
         u, v = true[one.group], true[one.against]
         missed["difference"] |= not holds(one.difference, u - v)

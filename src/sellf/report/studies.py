@@ -186,11 +186,11 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | Non
     front = pareto([gap for gap, _ in points], [reward for _, reward in points])
     if front:
         gaps, rewards = (numbers(points[i][axis] for i in front) for axis in (0, 1))
-        how = {"colour": palette.GREY, "style": palette.PARETO}
+        how: dict[str, Any] = {"colour": palette.GREY, "style": palette.PARETO}
         series.append(Series("Pareto front", gaps, rewards, step=True, **how))
     if curve is not None:
         name = "the frontier: no policy is above"
-        how = {"colour": palette.GREY, "style": palette.FRONTIER}
+        how: dict[str, Any] = {"colour": palette.GREY, "style": palette.FRONTIER}
         series.append(Series(name, list(curve.disparity), list(curve.reward), **how))
     best = ", ".join(called[id(rows[i].cell)] for i in front)
     specs = [record.spec for cell in cells for record in (*cell.final, *cell.grid)]

@@ -65,6 +65,8 @@ def _in_matplotlib(one: palette.Look) -> Look:
     return Look(one.light, palette.drawn(one)["linestyle"], palette.MATPLOTLIB[one.marker])
 
 
+PARETO: dict[str, Any]
+FRONTIER: dict[str, Any]
 PARETO, FRONTIER = (
     palette.drawn(palette.LOOKS[style]) | {"color": palette.LOOKS[palette.GREY].light}
     for style in (palette.PARETO, palette.FRONTIER)
