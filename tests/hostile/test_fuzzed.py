@@ -148,3 +148,25 @@ def test_a_run_that_took_for_ever_is_not_believed(tmp_path, seconds):
     run.mkdir(parents=True)
     (run / "config.json").write_text(f'{{"seconds": {seconds}}}')
     assert store.seconds("a-run") is None
+
+
+@pytest.mark.parametrize("nested", [{"a": "x"}, ["x", "y"]], ids=["record", "list"])
+def test_columns_of_records_and_lists_that_nobody_named_are_left_alone(nested):
+    pa = pytest.importorskip("pyarrow")
+    log = {"race": ["a", "b"] * 10, "approved": [1, 0] * 10, "other": [nested] * 20}
+    found = sellf.audit(
+        pa.table(log), notion="demographic", group="race", decision="approved", seed=1
+    )
+    assert found.verdict in ("fair", "unfair", "undetermined")
+
+
+def test_the_digest_of_very_small_numbers_is_one():
+    log = {
+        "race": ["a", "b"] * 40,
+        "approved": [1, 0, 1, 1] * 20,
+        "p": [1e-320, 0.5, 0.9, 0.7] * 20,
+    }
+    log["repaid"] = [1 if accepted else None for accepted in log["approved"]]
+    columns = {"group": "race", "decision": "approved", "outcome": "repaid", "score": "p"}
+    one, two = (sellf.audit(log, seed=1, **columns) for _ in range(2))
+    assert one.difference == two.difference

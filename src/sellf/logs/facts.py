@@ -35,9 +35,11 @@ def look(frame: Any, columns: Columns, rows: int) -> Facts:
     if rows > MOST_COMPARED or len(schema.names()) > MOST_COLUMNS:
         return found
     duplicates, identifiers, after = None, (), ()
+    # Lists and records cannot be compared in every engine.
+    flat = not any(schema[name].is_nested() for name in schema.names())
     with contextlib.suppress(InputError):
-        different = int(collect(frame.unique().select(nw.len())).item())
-        duplicates = rows - different
+        if flat:
+            duplicates = rows - int(collect(frame.unique().select(nw.len())).item())
     with contextlib.suppress(InputError):
         identifiers = _identifiers(frame, schema, columns, rows)
     with contextlib.suppress(InputError):

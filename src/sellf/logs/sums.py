@@ -231,6 +231,7 @@ def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) 
 
 
 def _rounded(values: Floats) -> Floats:
-    size = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
+    # Below 1e-290 the scale would not be a number any more.
+    size = np.floor(np.log10(np.maximum(np.where(values == 0, 1.0, np.abs(values)), 1e-290)))
     scale = 10.0 ** (DIGITS - 1 - size)
     return np.round(values * scale) / scale
