@@ -411,6 +411,7 @@ def test_training_curves_are_drawn():
         agent.plot()
 
 
+@pytest.mark.slow
 def test_entropy_costs_more_and_more_in_the_last_quarter_and_decisions_become_certain():
     some = {"steps": 16_384, "rollout": 2_048, "learning_rate": 1e-3, "progress": False}
     plain, sharp = (sellf.train("lending", **some, **own) for own in ({}, {"sharpen": 1.0}))

@@ -4,6 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from sellf.algorithms import catalogue, networks, trainer
 from sellf.algorithms.adam import Learner
@@ -63,6 +64,7 @@ def test_steps_over_the_profiles_of_a_minibatch_are_those_over_everyone(monkeypa
         assert np.mean(np.abs(listed - everyone) < 2e-6) > 0.995
 
 
+@pytest.mark.slow
 def test_a_rollout_in_a_large_world_asks_the_policy_s_own_network(monkeypatch):
     world = make_world("lending", population=200, window=100)
     algorithm, config = catalogue.resolve(

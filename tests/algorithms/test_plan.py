@@ -78,6 +78,7 @@ def test_a_share_above_one_is_refused(name):
         sellf.train("lending", "sellf-plan", **{name: 1.5}, **QUICK)
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_are_the_runs_alone():
     together = sellf.train(
         "lending", "sellf-plan", seeds=[0, 1], configs=[{"omega": 0.05}, {"omega": 0.1}], **QUICK

@@ -102,6 +102,7 @@ def test_runs_side_by_side_are_the_runs_alone_to_float_tolerance(algorithm):
     assert not same(together[0], together[2])
 
 
+@pytest.mark.slow
 def test_a_floor_of_its_own_for_each_of_the_runs_side_by_side():
     settings = {"notion": "qualification", "credit_limit": 0.001, "learning_rate": 1e-3}
     floors = [{"floor": floor} for floor in (0.0, 1000.0)]
@@ -119,7 +120,6 @@ QUICK = (
     "lending sellf-direct",
     "lending sellf-plan",
     "recidivism ppo",
-    "recidivism sellf",
 )
 BLIND = [
     pytest.param(
@@ -128,7 +128,7 @@ BLIND = [
     for world in ("lending", "recidivism")
     for name in ALGORITHMS
     if name != "pocar-oracle"
-] + [("recidivism", "sellf-direct", "qualification")]
+] + [pytest.param("recidivism", "sellf-direct", "qualification", marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("world", "algorithm", "notion"), BLIND)
@@ -303,7 +303,7 @@ class Stopped(Exception):  # noqa: N818
     [
         (0, "sellf", "opportunity"),
         (1, "sellf-direct", "opportunity"),
-        (2, "sellf-direct", "qualification"),
+        pytest.param(2, "sellf-direct", "qualification", marks=pytest.mark.slow),
     ],
 )
 def test_stopping_after_any_iteration_and_going_on_changes_nothing(

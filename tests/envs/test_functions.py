@@ -108,7 +108,7 @@ def test_the_exact_disparity_is_that_of_alpha_over_everyone(world):
     assert float(ours) == pytest.approx(abs(by_group[0] - by_group[1]), abs=1e-5)
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sellf-direct"])
+@pytest.mark.parametrize("algorithm", [pytest.param("ppo", marks=pytest.mark.slow), "sellf-direct"])
 def test_agents_train_and_are_evaluated_without_a_table(algorithm, world):
     fast = {"steps": 2048, "rollout": 512, "batch": 128, "progress": False}
     agents = [sellf.train(world, algorithm, learning_rate=3e-3, epochs=3, **fast) for _ in range(2)]

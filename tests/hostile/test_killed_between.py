@@ -34,7 +34,9 @@ class Killed(BaseException):
     """What stops a process at once, as far as one process can play it."""
 
 
-@pytest.mark.parametrize("at", range(1, 8))
+@pytest.mark.parametrize(
+    "at", [1, 4, 7, *(pytest.param(at, marks=pytest.mark.slow) for at in (2, 3, 5, 6))]
+)
 def test_killed_at_any_write_a_run_ends_the_same(whole, tmp_path, monkeypatch, at):
     count = 0
 

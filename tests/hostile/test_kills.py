@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
     [
         ("report", 4),
         ("merge", 4),
-        ("train", 2),
+        pytest.param("train", 2, marks=pytest.mark.slow),
         pytest.param("study", 4, marks=pytest.mark.slow),
     ],
 )

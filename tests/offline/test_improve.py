@@ -46,10 +46,10 @@ def test_candidates_are_tested_in_order_until_one_fails(found):
 def test_certificates_are_rarely_false():
     """At a size where some logs are certified and others are not."""
     asked = {**ASKED, "omega": 0.12, "reward_at_least": 0.0}
-    made = [sellf.improve(log(3000, 100 + k), seed=k, **asked, **COLUMNS) for k in range(10)]
+    made = [sellf.improve(log(3000, 100 + k), seed=k, **asked, **COLUMNS) for k in range(4)]
     policies = [one.policy for one in made if one.policy is not None]
     assert policies
-    assert sum(true_disparity(policy) > 0.12 for policy in policies) <= 2
+    assert sum(true_disparity(policy) > 0.12 for policy in policies) <= 1
 
 
 def test_a_saved_policy_decides_the_same(found, tmp_path):

@@ -24,7 +24,7 @@ def true_opportunity(chance):
 
 
 def test_intervals_contain_the_truth_as_often_as_promised():
-    missed, logs = 0, 15
+    missed, logs = 0, 8
     new = true_opportunity(rule)
     old = true_opportunity(lambda x, group: propensity(x))
     for seed in range(logs):
