@@ -285,7 +285,9 @@ def good_policy(folder: Path) -> Path:
         encoding = learn_encoding(people, bins=kind == "scorecard")
         matrix = encoding.encode(people)
         model = (fit_linear if kind == "scorecard" else fit_trees)(matrix, target)
-        policy = LearnedPolicy(kind, encoding, model, 0.1, 0.9, 0.0, 0.02, "a card", {"n": 60})
+        policy = LearnedPolicy(
+            kind, encoding, model, 0.1, follow=0.9, explore=0.02, card="a card", facts={"n": 60}
+        )
         policy.save(folder / "policies" / kind)
     return folder / "policies"
 

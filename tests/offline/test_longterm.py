@@ -108,5 +108,5 @@ def test_a_policy_is_followed_beside_its_certificate():
 
 def test_without_person_and_time_there_is_no_horizon():
     columns = {n: c for n, c in COLUMNS.items() if n not in ("person", "time")}
-    with pytest.raises(InputError, match="--person and --time"):
+    with pytest.raises(InputError, match="person and time"):
         sellf.improve(log(300, 5), features=["x"], cost=COST, horizon=3, **columns)

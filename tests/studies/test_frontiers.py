@@ -31,7 +31,7 @@ def curve():
     """The frontier of lending, with nothing searched but what suggests itself."""
     before, frontiers.STARTS = frontiers.STARTS, 0
     (group, *_) = plan.groups(study())
-    yield frontiers._curve(group.world, "opportunity")
+    yield frontiers.computed(group.world, "opportunity")
     frontiers.STARTS = before
 
 
@@ -40,7 +40,7 @@ def known(tmp_path, curve, monkeypatch):
     store = open_store(tmp_path / "store")
     fill(store)
     calls = []
-    monkeypatch.setattr(frontiers, "_curve", lambda world, notion: calls.append(notion) or curve)
+    monkeypatch.setattr(frontiers, "computed", lambda world, notion: calls.append(notion) or curve)
     frontiers.compute(store, plan.groups(study()), lambda text: None)
     return store, calls
 
