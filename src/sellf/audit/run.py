@@ -11,7 +11,7 @@ import numpy as np
 
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
-from sellf.fairness.checks import number, one_of
+from sellf.fairness.checks import chance_of_error, number, one_of
 from sellf.fairness.notions import TABLE, Notion, define
 from sellf.logs.columns import Columns
 from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
@@ -302,7 +302,7 @@ def _how(options: dict[str, Any]) -> How:
     from sellf.audit.measures import wanted
 
     omega = number("omega", options["omega"], low=0, high=1)
-    delta = number("delta", options["delta"], low=1e-300, high=0.5)
+    delta = chance_of_error(options["delta"])
     overlap = options["overlap"]
     if overlap is not None:
         overlap = number("overlap", overlap, low=0, high=1, low_open=True)

@@ -57,6 +57,16 @@ def whole(name: str, value: Any, *, low: int, high: int) -> int:
     return int(value)
 
 
+SMALLEST = 1e-300
+"""A smaller chance of error is lost where it is divided between groups."""
+
+
+def chance_of_error(value: Any, name: str = "delta") -> float:
+    """Return the chance with which an interval may miss."""
+    result = number(name, value, low=0, high=0.5, low_open=True)
+    return result if result >= SMALLEST else number(name, result, low=SMALLEST, high=0.5)
+
+
 SEEDS = 2**32
 """How many seeds there are: of a larger one JAX keeps the last 32 bits, another seed's."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sellf.audit.interval import Interval
 from sellf.errors import InputError
-from sellf.fairness.checks import number
+from sellf.fairness.checks import chance_of_error, number
 from sellf.fairness.notions import TABLE, Notion, Rate, define, spread
 from sellf.fairness.tables import Table
 from sellf.logs.limits import Limits
@@ -153,7 +153,7 @@ def cutoffs(
         progress: called with how many rules are done, and of how many.
         options: what the log's columns mean and how it is read, as for `sellf.audit`.
     """
-    delta = number("delta", delta, low=1e-300, high=0.5)
+    delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1)
     cost = number("cost", cost, low=0, high=1)
     rate = define(notion).alone

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sellf.audit.interval import Interval
 from sellf.errors import InputError
-from sellf.fairness.checks import number, one_of, whole
+from sellf.fairness.checks import chance_of_error, number, one_of, whole
 from sellf.fairness.notions import Notion, define
 from sellf.fairness.tables import Table
 from sellf.logs.columns import names_of
@@ -176,7 +176,7 @@ def improve(
         progress: called with the steps done, and all.
         options: what the log's columns mean and how it is read, as for `sellf.audit`.
     """
-    delta = number("delta", delta, low=1e-300, high=0.5)
+    delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1, low_open=True)
     cost = number("cost", cost, low=0, high=1)
     explore = number("explore", explore, low=0, high=0.5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sellf.audit.interval import Interval
 from sellf.errors import InputError
-from sellf.fairness.checks import number
+from sellf.fairness.checks import chance_of_error, number
 from sellf.fairness.notions import TABLE, Definition, Notion, Rate, define, spread
 from sellf.logs.columns import names_of
 from sellf.logs.limits import Limits
@@ -54,7 +54,7 @@ def whatif(
         limits: how large a log may be.
         options: what the log's columns mean and how it is read, as for `sellf.audit`.
     """
-    delta = number("delta", delta, low=1e-300, high=0.5)
+    delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1)
     cost = None if cost is None else number("cost", cost, low=0, high=1)
     wanted = [define(name) for name in notions] if notions is not None else _all_that_move()
