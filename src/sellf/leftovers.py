@@ -1,9 +1,9 @@
 """What a process that was killed while it wrote left behind: found by its name, and removed."""
 
 import os
+import platform
 import re
 import shutil
-import socket
 import time
 from contextlib import suppress
 from functools import cache
@@ -29,7 +29,7 @@ def mark() -> str:
 @cache
 def _place() -> str:
     """Return what processes have in common that know each other by number."""
-    known = [socket.gethostname()]
+    known = [platform.node()]
     with suppress(OSError):
         known.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8"))
         # Containers on one machine count their processes apart.
