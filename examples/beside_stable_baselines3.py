@@ -1,7 +1,7 @@
 """Stable-Baselines3's PPO on lending, and ours beside it in one report.
 
     pip install stable-baselines3 'sellf[train,report]'
-    python examples/stable_baselines3.py --steps 100000 --seeds 0 1 2 --out report.html
+    python examples/beside_stable_baselines3.py --steps 100000 --seeds 0 1 2 --out report.html
 
 Trains Stable-Baselines3's PPO, unchanged, on the Gymnasium environment; trains `ppo` and
 `sellf-direct` for as many steps; deploys all of them to the same populations.
