@@ -220,12 +220,9 @@ def _umask() -> int:
 
 
 def read(path: Path, most: int = LARGEST, *, follow: bool = True) -> bytes:
-    """Return what a regular file holds; a device or pipe could go on for ever, and is refused.
+    """Return what a regular file holds, of `most` bytes; a link is read only if `follow` is set.
 
-    Args:
-        path: of the file.
-        most: how many bytes it may have.
-        follow: whether it may be a link.
+    A device or pipe could go on for ever, and is refused.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
