@@ -6,6 +6,7 @@ has the same look everywhere; other things (groups, views, variants) have the fi
 
 import math
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Literal, NamedTuple
 
 Marker = Literal[
@@ -61,18 +62,17 @@ VIEWS = {"true": 0, "accepted": 1, "imputed": 2, "exact": 6}
 _OWN = {name: len(GENERAL) + i for i, name in enumerate(ALGORITHMS)}
 
 
-def place_of(algorithm: str) -> int:
-    """Return the place of an algorithm's look; one that is not known here has a general one."""
-    return _OWN.get(algorithm, sum(algorithm.encode()) % len(GENERAL))
-
-
 def places_of(algorithms: Sequence[str]) -> list[int]:
-    """Return looks for what is drawn together: an algorithm's own; several of one, in turn."""
-    free = iter(range(len(algorithms)))
-    return [
-        place_of(name) if list(algorithms).count(name) == 1 else next(free) % len(GENERAL)
-        for name in algorithms
-    ]
+    """Return looks for what is drawn together, each another as long as there are enough.
+
+    An algorithm has its own. Others, and several of one, have general ones in turn, those first
+    whose colour no algorithm beside them has.
+    """
+    names = list(algorithms)
+    own = {name: place for name, place in _OWN.items() if names.count(name) == 1}
+    colours = {LOOKS[place].light for place in own.values()}
+    free = cycle(sorted(range(len(GENERAL)), key=lambda place: GENERAL[place].light in colours))
+    return [own[name] if name in own else next(free) for name in names]
 
 
 def _round(corners: int, turn: float = 0.0, radii: Sequence[float] = (1.15,)) -> Corners:

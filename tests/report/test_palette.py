@@ -50,6 +50,14 @@ def test_reports_and_figures_draw_an_algorithm_alike():
     assert len({look.color for look in style.looks(several)}) == 3
 
 
+def test_policies_from_elsewhere_look_different_from_each_other_and_from_ours():
+    for others in (["SB3 PPO", "SB3 PPO, deterministic"], ["a", "i"], ["own", "own, again", "x"]):
+        names = ["ppo", "sellf-direct", *others]
+        looks = [palette.LOOKS[place] for place in palette.places_of(names)]
+        assert len({look.light for look in looks}) == len(names)
+        assert looks[:2] == [palette.ALGORITHMS[name] for name in names[:2]]
+
+
 @pytest.mark.parametrize("name", list(palette.SHAPES))
 def test_shapes_have_as_many_corners_as_matplotlib_draws(name):
     style = MarkerStyle(palette.MATPLOTLIB[name])
