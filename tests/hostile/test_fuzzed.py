@@ -87,6 +87,32 @@ def test_features_without_a_scale_are_refused(policies, change):
         sellf.load_policy(policies / "boosting")
 
 
+@pytest.mark.parametrize("kind", ["scorecard", "boosting"])
+@pytest.mark.parametrize("name", ["threshold", "band", "follow", "explore"])
+@pytest.mark.parametrize("value", [10**400, 1e300, -(10**400)], ids=["huge", "large", "negative"])
+def test_numbers_of_a_policy_beyond_reason_are_refused(policies, kind, name, value):
+    path = policies / kind / "policy.json"
+    content = files.parse_json(path.read_bytes()) | {name: value}
+    content.pop("sha256")
+    path.write_bytes(files.sealed_json(content))
+    with pytest.raises(InputError, match=r"damaged|too large|not a number"):
+        str(sellf.load_policy(policies / kind))
+
+
+@pytest.mark.parametrize("notion", ["3.5", "[[1]]", "1979-05-27T07:32:00", "true", "{}"])
+def test_a_configuration_whose_notion_is_no_name_is_refused(tmp_path, capsys, notion):
+    chance = random.Random(0)
+    written = log_mutators.written(chance, log_mutators.good(chance), ",")
+    (tmp_path / "log.csv").write_bytes(written)
+    lines = [line for line in table_kinds.CONFIG.splitlines() if not line.startswith("notion")]
+    text = "\n".join([*lines, f"notion = {notion}", ""])
+    (tmp_path / "audit.toml").write_text(text)
+    assert main(["audit", str(tmp_path / "audit.toml")]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("sellf: ")
+    assert "notion" in error
+
+
 def test_a_configuration_with_a_list_for_a_column_is_refused(tmp_path, capsys):
     chance = random.Random(0)
     written = log_mutators.written(chance, log_mutators.good(chance), ",")

@@ -20,6 +20,8 @@ Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 POINTS = 20.0
 """Points of a scorecard that double the odds."""
+MOST_LOG_ODDS = 1e9
+"""Of a model and its threshold. Points beyond would not be whole numbers any more."""
 CHANCES = ("follow", "otherwise", "explore")
 NEEDED = {
     "kind": str,
@@ -210,10 +212,14 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         else isinstance(model, Trees) and model.feature.max(initial=-1) < width
     )
     numbers = {name: _number(content.get(name, value)) for name, value in LATER.items()}
-    ends = [content["threshold"], numbers["band"]]
-    if not fits or content["kind"] not in KINDS or not np.isfinite(ends).all() or ends[1] < 0:
+    numbers |= {name: _number(content[name]) for name in CHANCES}
+    sizes = [_number(content["threshold"]), numbers["band"]]
+    if isinstance(model, Linear):
+        sizes += [float(np.abs(model.coefficients).max(initial=0.0))]
+    # Not `any(x > ...)`: that would let pass what is no number.
+    reasonable = all(abs(x) <= MOST_LOG_ODDS for x in sizes) and numbers["band"] >= 0
+    if not fits or content["kind"] not in KINDS or not reasonable:
         raise InputError(f"{folder}: model and features do not fit each other; it is damaged.")
-    numbers |= {name: float(content[name]) for name in CHANCES}
     if not all(0 <= x <= 1 for name, x in numbers.items() if name != "band"):
         raise InputError(f"{folder}: chances of the policy are not between 0 and 1; it is damaged.")
     card = _card(folder / "card.md", content["card"])
@@ -221,7 +227,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
         content["kind"],
         encoding,
         model,
-        content["threshold"],
+        sizes[0],
         card=card,
         facts=content.get("facts", {}),
         **numbers,
@@ -243,4 +249,8 @@ def _digest(content: bytes) -> str:
 
 
 def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
+    """Return a number that a file holds; what is no number, or too large for one, is NaN."""
+    try:
+        return float(value) if isinstance(value, int | float) else float("nan")
+    except OverflowError:
+        return float("nan")
