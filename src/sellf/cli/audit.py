@@ -53,12 +53,15 @@ def run(
         raise InputError("--out and --yes go with --init: leave them out, or type --init.")
     source, options, words = _configured(log, typed, output.words)
     failing = _failing(output.fail_on)
+    instead = next((name for name in ("compare", "mask_test") if options.get(name)), None)
+    if instead is not None:
+        # Before the outputs are looked at: --pdf would be told of a browser that it does not need.
+        _check_alone(instead.replace("_", "-"), output)
     _check_output(source, output)
     if output.save is not None:
         _save(output.save, output.example)
     options = {**_defaults(), **options}
-    if options.get("compare") or options.get("mask_test"):
-        _check_alone("compare" if options.get("compare") else "mask-test", output)
+    if instead is not None:
         # A library may swallow Ctrl-C.
         with waiting("auditing", *_work(source, options)), interrupts.nothing_to_lose():
             found = _in_its_place(source, options)
@@ -82,7 +85,8 @@ def run(
 def _work(log: Any, options: dict[str, Any]) -> tuple[str, float]:
     """Return what kind of audit this is, and the bytes that it reads: as long as others take."""
     asked = [name for name in SLOWER if options.get(name)]
-    kind = " ".join(["audit", options["notion"], *asked])
+    # A configuration may hold anything; it is refused where the notion is looked up.
+    kind = " ".join(["audit", str(options["notion"]), *asked])
     try:
         paths = named_files(log) if are_files(log) else []
         size = sum(path.stat().st_size for path in paths)
