@@ -90,6 +90,13 @@ def test_a_column_that_seems_to_name_people_who_come_back_is_warned_of(
         assert sellf.audit(frame, **COLUMNS, person="applicant_id").warnings == ()
 
 
+def test_hundreds_of_columns_that_seem_to_name_people_are_not_listed_one_by_one():
+    frame = pd.DataFrame({**LOG, **{f"id_{i}": PEOPLE for i in range(300)}})
+    warnings = sellf.audit(frame, **COLUMNS).warnings
+    assert [line.split("'")[1] for line in warnings[:-1]] == ["id_0", "id_1", "id_2"]
+    assert warnings[-1] == "297 more columns may name people; they were not looked at."
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [

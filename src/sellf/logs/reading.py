@@ -24,6 +24,8 @@ from sellf.logs.rows import Rows, check_rows
 from sellf.logs.workbook import table_of
 
 AS_IT_IS = Reading()
+MOST_WARNINGS = 3
+"""Columns that are warned of one by one: a log may have hundreds that look alike."""
 
 
 def open_log(
@@ -108,7 +110,12 @@ def _cautioned(
         distinct: how many different values a column has, and how many in all.
     """
     found: list[str] = []
-    for name in may_name_people(columns, present):
+    candidates = may_name_people(columns, present)
+    for place, name in enumerate(candidates):
+        if len(found) == MOST_WARNINGS:
+            rest = len(candidates) - place
+            found.append(f"{rest:,} more columns may name people; they were not looked at.")
+            break
         # A column that nobody asked for must not end the audit, whatever it holds.
         with contextlib.suppress(InputError):
             found += repeated_people(name, *distinct(name))
