@@ -12,6 +12,8 @@ from sellf.planning.estimate import UNSEEN, Layout, Records
 from sellf.planning.law import law_of
 
 QUICK = {"steps": 2_048, "rollout": 512, "progress": False}
+SOON = {"population": 300, "window": 200, "horizon": 300}
+"""Planning follows everybody over all of their visits: one each here, not 33."""
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,8 @@ def test_the_agent_decides_by_features_as_by_profile(agent):
 def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
     from sellf.training import loop
 
-    whole = sellf.train("lending", "sellf-plan", **QUICK)
+    settings = {**QUICK, "world_settings": SOON}
+    whole = sellf.train("lending", "sellf-plan", **settings)
     calls = []
 
     def stop(iteration, row):
@@ -58,7 +61,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        sellf.train("lending", "sellf-plan", out=tmp_path / "run", log=stop, **QUICK)
+        sellf.train("lending", "sellf-plan", out=tmp_path / "run", log=stop, **settings)
     assert calls[-1] == 2
     again = loop.resume(tmp_path / "run", progress=False)
     assert np.array_equal(np.asarray(whole.parameters), np.asarray(again.parameters))
@@ -99,8 +102,9 @@ def test_any_notion_and_four_groups(notion):
 
 
 def test_from_the_command_line(tmp_path, capsys):
-    words = "train lending sellf-plan --steps 1024 --rollout 512 --omega 0.1 --quiet --out"
-    assert main([*words.split(), str(tmp_path / "run")]) == 0
+    words = "train lending sellf-plan --steps 1024 --rollout 512 --omega 0.1 --quiet --set"
+    small = [f"{name}={value}" for name, value in SOON.items()]
+    assert main([*words.split(), *small, "--out", str(tmp_path / "run")]) == 0
     assert "sellf-plan on lending is trained" in capsys.readouterr().err
     assert main(["train", "lending", "sellf-plan", "--epochs", "3"]) == 2
 

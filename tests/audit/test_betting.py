@@ -153,7 +153,7 @@ def several(notion, person, rng, alpha):
     )
 
 
-@pytest.mark.parametrize("score", [True, False])
+@pytest.mark.parametrize("score", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_bounds_miss_no_more_often_than_they_say(score):
     logs, alpha, true = 60, 0.1, truths(2)
     missed = {notion: np.zeros(3, dtype=int) for notion in NOTIONS}

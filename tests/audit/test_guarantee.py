@@ -104,7 +104,9 @@ def _ends(found, group):
     return found.by_group[group].low, found.by_group[group].high
 
 
-@pytest.mark.parametrize("rates", [(0.001, 0.999), (0.1, 0.9)])
+@pytest.mark.parametrize(
+    "rates", [(0.001, 0.999), pytest.param((0.1, 0.9), marks=pytest.mark.slow)]
+)
 def test_opposite_groups_of_equal_size_hold_in_accuracy(rates):
     """One order for both groups lets row t of one know row t of the other."""
     logs = 220

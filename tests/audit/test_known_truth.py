@@ -147,10 +147,11 @@ def test_a_deterministic_log_gets_honest_bounds_and_the_share_to_accept_at_rando
     assert without.difference == pytest.approx(audit.difference, abs=0.02)
 
 
-def test_what_is_needed_is_more_than_nobody():
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 40), marks=pytest.mark.slow)])
+def test_what_is_needed_is_more_than_nobody(seeds):
     """A group without positives, a few weak rows, many groups: something is always asked for."""
     rng = np.random.default_rng(9)
-    for seed in range(40):
+    for seed in seeds:  # the first six are all shares of weak rows with both tolerances
         log = lending(300, seed)
         log["race"] = rng.choice(["a", "b", "c", "d"], 300)
         log["repaid"] = np.where(log["race"] == "a", 0 * log["repaid"], log["repaid"])

@@ -15,8 +15,8 @@ from sellf.logs.limits import Limits
 from sellf.logs.names import read_as
 from tests.audit.logs import COLUMNS, lending
 
-LOG = {name: values for name, values in lending(1200).items() if name != "hidden"}
-THIRD = np.arange(1200) % 3
+LOG = {name: values for name, values in lending(300).items() if name != "hidden"}
+THIRD = np.arange(300) % 3
 
 
 @pytest.fixture(params=[2_000_000, 10], ids=["in memory", "pushed down"])

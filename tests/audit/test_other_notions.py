@@ -138,7 +138,11 @@ def test_equalized_odds_is_unfair_if_one_rate_is_and_fair_only_if_both_are():
     assert sellf.audit(fair, notion="equalized-odds", **how).verdict == "fair"
 
 
-@pytest.mark.parametrize("sizes", [(60, 90), (400, 300), (3_500, 3_200)])
+@pytest.mark.parametrize(
+    "sizes",
+    # The small logs and the middle ones are judged alike, row by row.
+    [(60, 90), pytest.param((400, 300), marks=pytest.mark.slow), (3_500, 3_200)],
+)
 def test_intervals_miss_the_truth_in_five_per_cent_of_logs_at_most(sizes):
     logs = 30 if sum(sizes) > 2_000 else 60
     missed = dict.fromkeys([*truths(), "equalized-odds"], 0)

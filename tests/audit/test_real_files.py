@@ -18,6 +18,7 @@ def audited(capsys, *words) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow  # tests/datasets audits the same file, and counts it by hand
 @pytest.mark.skipif(not STOPS.exists(), reason="the file is not here")
 def test_the_stops_of_2014_give_the_published_rates(capsys):
     asked = [STOPS, "--group", "race", "--groups", "Black=B,White=W", "--decision", "frisked"]

@@ -10,7 +10,7 @@ NEAR_THE_BOUND = {1_000: 1.65, 10_000: 1.4, 100_000: 1.2, 1_000_000: 1.2}
 """Of the efficiency bound with known propensities: about 1.56 and 1.32 at worst (opportunity)."""
 
 
-@pytest.mark.parametrize("score", ["true", "rough"])
+@pytest.mark.parametrize("score", [pytest.param("true", marks=pytest.mark.slow), "rough"])
 @pytest.mark.parametrize(
     ("size", "logs"),
     [

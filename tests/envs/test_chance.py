@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sellf
-from sellf.envs import saving
+from sellf.envs import saving, transitions
 from sellf.envs import world as worlds
 from sellf.envs.policy import of_chances
 from sellf.envs.rollout import episodes_within, rollout
@@ -80,6 +80,7 @@ def accept_all(profile):
     return jnp.ones(profile.shape)
 
 
+@pytest.mark.slow  # the next compares the same law with a simulation and with the exact figures
 @pytest.mark.parametrize("transition", [stated, drawing])
 def test_people_are_distributed_as_the_chain_s_stationary_distribution(transition):
     world = noisy(transition, population=1000)
@@ -179,7 +180,7 @@ def test_the_same_seed_makes_the_same_world_and_agent(tmp_path):
     one, other = noisy(drawing, **small), noisy(drawing, **small)
     assert saving.same(one, other)
     assert not saving.same(one, noisy(drawing, seed=1, **small))
-    settings = {"steps": 1024, "rollout": 512, "progress": False}
+    settings = {"steps": 512, "rollout": 256, "epochs": 2, "progress": False}
     agents = [sellf.train(world, "ppo", **settings) for world in (one, other)]
     np.testing.assert_array_equal(agents[0].parameters, agents[1].parameters)
     agents[0].save(tmp_path / "agent")
@@ -221,7 +222,8 @@ def once(x, accepted, positive, rng):
         (lambda x, a, y, rng: {"level": x["level"][:3]}, "return one value each"),
     ],
 )  # fmt: skip
-def test_what_is_no_transition_is_refused_with_what_to_do_instead(transition, says):
+def test_what_is_no_transition_is_refused_with_what_to_do_instead(transition, says, monkeypatch):
+    monkeypatch.setattr(transitions, "MOST_PROFILES", 5_000)  # not half a million, for speed
     with pytest.raises(ValueError, match=says):
         noisy(transition)
 

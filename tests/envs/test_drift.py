@@ -1,5 +1,7 @@
 """Drift: the label law and newcomers by period, and training that goes on."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -58,9 +60,23 @@ def test_what_is_no_drift_is_refused(settings, says):
         sellf.make_world("lending", **settings)
 
 
-def test_training_goes_on_from_an_agent_and_resumes_to_the_same(tmp_path, monkeypatch, capsys):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("drift") / "first"
+    sellf.train("lending", "sellf", world_settings=SMALL, out=folder, **FAST)
+    return folder
+
+
+@pytest.fixture
+def first(run):
+    return sellf.load(run)
+
+
+def test_training_goes_on_from_an_agent_and_resumes_to_the_same(
+    run, first, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
-    first = sellf.train("lending", "sellf", world_settings=SMALL, out="first", **FAST)
+    shutil.copytree(run, "first")
     drift = '{"label": {"Black": -0.5}}'
     words = ["--set", *(f"{name}={value}" for name, value in SMALL.items()), f"drift={drift}"]
     command = ["train", "lending", "sellf", *words, "period=2", "--steps", "512", "--out", "second"]
@@ -86,11 +102,10 @@ def test_training_goes_on_from_an_agent_and_resumes_to_the_same(tmp_path, monkey
         loop.resume("second", progress=False)
 
 
-def test_an_agent_of_another_algorithm_or_world_is_not_gone_on_from(tmp_path):
-    first = sellf.train("lending", "ppo", world_settings=SMALL, **FAST)
+def test_an_agent_of_another_algorithm_or_world_is_not_gone_on_from(first):
     with pytest.raises(ValueError, match="name the same algorithm"):
-        sellf.train("lending", "pocar", world_settings=SMALL, continue_from=first)
+        sellf.train("lending", "sellf-relu", world_settings=SMALL, continue_from=first)
     with pytest.raises(ValueError, match="it cannot decide there"):
-        sellf.train("lending", "ppo", world_settings={"groups": "all"}, continue_from=first)
+        sellf.train("lending", "sellf", world_settings={"groups": "all"}, continue_from=first)
     with pytest.raises(ValueError, match="one run"):
-        sellf.train("lending", "ppo", world_settings=SMALL, continue_from=first, seeds=[0, 1])
+        sellf.train("lending", "sellf", world_settings=SMALL, continue_from=first, seeds=[0, 1])

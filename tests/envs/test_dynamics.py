@@ -22,8 +22,24 @@ def policy_table(world, seed):
     return jnp.asarray(rng.random((2, world.profiles)), jnp.float32)
 
 
-@pytest.mark.parametrize("notion", ["opportunity", "qualification"])
-@pytest.mark.parametrize("name", list(RULES))
+def sparing(kept, *rows):
+    """Return all cases, those of them that are not kept for every day marked as slow."""
+    return [pytest.param(*row, marks=() if row[:2] in kept else pytest.mark.slow) for row in rows]
+
+
+# Every world, and both ways to count; the other pairs are the same code once more.
+@pytest.mark.parametrize(
+    ("name", "notion"),
+    sparing(
+        [
+            ("lending", "opportunity"),
+            ("recidivism", "qualification"),
+            ("school", "qualification"),
+            ("school-continuous", "opportunity"),
+        ],
+        *((name, notion) for name in RULES for notion in ("opportunity", "qualification")),
+    ),
+)
 def test_steps_are_those_of_the_slow_world(name, notion):
     """`advance`, scanned over 6,000 decisions of as many episodes as it takes."""
     world = make_world(name)
@@ -114,19 +130,26 @@ def slow_replay(world, rules, state, people, window, chance, luck, accept, predi
     return result, slow
 
 
-@pytest.mark.parametrize("notion", ["accuracy", "qualification"])
+ROLLOUTS = [
+    ("lending", {}, 2048, (0, 0, 0)),
+    ("lending", {"groups": "all"}, 2048, (9_000, 0, 0)),  # cut off in the middle
+    ("lending", {"population": 300, "window": 500}, 2048, (10, 1_200, 0)),  # used up soon
+    ("recidivism", {"population": 50}, 5_000, (0, 0, 0)),
+    ("school", {"population": 100}, 2048, (0, 0, 0)),
+    ("school-continuous", {"horizon": 700}, 2048, (300, 100, 60)),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "settings", "steps", "used"),
-    [
-        ("lending", {}, 2048, (0, 0, 0)),
-        ("lending", {"groups": "all"}, 2048, (9_000, 0, 0)),  # cut off in the middle
-        ("lending", {"population": 300, "window": 500}, 2048, (10, 1_200, 0)),  # used up soon
-        ("recidivism", {"population": 50}, 5_000, (0, 0, 0)),
-        ("school", {"population": 100}, 2048, (0, 0, 0)),
-        ("school-continuous", {"horizon": 700}, 2048, (300, 100, 60)),
-    ],
+    ("number", "notion"),
+    sparing(
+        # Each of them by one notion, and either notion in both kinds of worlds.
+        [(i, ("accuracy", "qualification")[i % 2]) for i in range(len(ROLLOUTS))],
+        *((i, notion) for i in range(len(ROLLOUTS)) for notion in ("accuracy", "qualification")),
+    ),
 )
-def test_a_rollout_is_the_same_as_one_step_after_the_other(name, settings, steps, used, notion):
+def test_a_rollout_is_the_same_as_one_step_after_the_other(number, notion):
+    name, settings, steps, used = ROLLOUTS[number]
     world = make_world(name, **settings)
     keys = jax.random.split(jax.random.key(5), 5)
     accept, predict = policy_table(world, 6)
@@ -218,7 +241,7 @@ def test_running_sums_are_exact():
         np.testing.assert_array_equal(total, np.cumsum(values, axis=0))
 
 
-@pytest.mark.parametrize("name", ["lending", "school"])
+@pytest.mark.parametrize("name", ["lending", pytest.param("school", marks=pytest.mark.slow)])
 def test_exact_disparity_is_what_many_draws_come_to(name):
     world = make_world(name, population=1000)
     state = worlds.reset(world, jax.random.key(0))
@@ -237,6 +260,7 @@ def test_exact_disparity_is_what_many_draws_come_to(name):
         assert float(exact) == pytest.approx(drawn.value, abs=0.006)
 
 
+@pytest.mark.slow  # every single step is compared above
 def test_with_everyone_accepted_scores_settle_as_the_chain_s_eigenvector_says():
     # The two ends of the scale are sticky: it takes some thousand visits a person to settle.
     world = make_world("lending", population=2_000, window=1, horizon=10**9, start=1e7)

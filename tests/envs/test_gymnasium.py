@@ -106,7 +106,14 @@ def test_info_tells_the_label_of_the_accepted_only_and_the_oracle_everything():
 
 
 @pytest.mark.parametrize(
-    "name", ["lending", "lending-amounts", "recidivism", "attention", "admission"]
+    "name",
+    [
+        pytest.param("lending", marks=pytest.mark.slow),  # with amounts it is the same, and more
+        "lending-amounts",
+        "recidivism",
+        "attention",
+        "admission",
+    ],
 )
 def test_flipping_every_hidden_label_changes_nothing_that_is_told(name, monkeypatch):
     """Where a rejected person's label moves nothing, nobody could ever notice it."""
@@ -180,14 +187,19 @@ def test_many_populations_at_once_behave_like_single_ones():
     made.close()
 
 
+@pytest.fixture(scope="module")
+def machines():
+    """One population, and two side by side, compiled once for all that is refused."""
+    return WorldEnv("lending", population=50), WorldVectorEnv(2, "lending", population=50)
+
+
 @pytest.mark.parametrize("action", [2, -1, 0.5, None, "1", [1], np.float32(1)], ids=str)
-def test_what_is_no_action_is_refused(action):
-    env = WorldEnv("lending", population=50)
+def test_what_is_no_action_is_refused(action, machines):
+    env, many = machines
     env.reset(seed=0)
     with pytest.raises(ValueError, match=r"give one of 0 \(reject\), 1 \(accept\)") as error:
         env.step(action)
     assert "np." not in str(error.value)
-    many = WorldVectorEnv(num_envs=2, world="lending", population=50)
     many.reset(seed=0)
     with pytest.raises(ValueError, match="for each of the 2 populations"):
         many.step([0, action])

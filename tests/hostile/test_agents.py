@@ -51,7 +51,9 @@ def run(kept, tmp_path):
 
 @pytest.fixture(scope="module")
 def agent(jax):
-    return sellf.train("lending", "sellf", world_settings=SMALL, **SHORT)
+    # As in other tests, so that what these compiled is found on disk.
+    small = {"population": 300, "window": 200}
+    return sellf.train("lending", "sellf", world_settings=small, **SHORT)
 
 
 def tables(world):

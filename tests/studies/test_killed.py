@@ -83,9 +83,10 @@ def kill_and_finish(whole, moments, name):
     assert content(folder, name) == content(folder, "whole")
 
 
-def test_killed_three_times_it_ends_the_same(whole):
-    chance = random.Random(1)
-    kill_and_finish(whole, [chance.uniform(2.0, 8.0) for _ in range(3)], "three")
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_killed_it_ends_the_same(whole, times):
+    chance = random.Random(times)
+    kill_and_finish(whole, [chance.uniform(2.0, 8.0) for _ in range(times)], f"times-{times}")
 
 
 @pytest.mark.slow
