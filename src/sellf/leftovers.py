@@ -4,8 +4,10 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -35,6 +37,21 @@ def _place() -> str:
         # Containers on one machine count their processes apart.
         known.append(str(Path("/proc/self/ns/pid").readlink()))
     return sha256("\n".join(known).encode()).hexdigest()[:8]
+
+
+@contextmanager
+def temporary_files(name: str) -> Iterator[None]:
+    """Have libraries put their temporary files into a folder that is removed, here or later."""
+    before, place = tempfile.tempdir, Path(tempfile.gettempdir())
+    sweep(place)
+    prefix, suffix = affixes(name)
+    own = tempfile.mkdtemp(dir=place, prefix=prefix, suffix=suffix)
+    try:
+        tempfile.tempdir = own
+        yield
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def of(name: str, target: str) -> bool:

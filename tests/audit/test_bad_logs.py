@@ -83,7 +83,11 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
         ({}, {}, "the log has no columns"),
         ({**LOG, "p": LOG["p"][:10]}, {}, "unequal lengths: .* p has 10"),
         (pd.DataFrame(LOG).iloc[:0], {}, "the log has no rows"),
-        (pd.concat([pd.DataFrame(LOG)] * 2, axis=1), {}, "has 2 columns named"),
+        (
+            pd.concat([pd.DataFrame(LOG), pd.DataFrame(LOG)[::-1].reset_index()], axis=1),
+            {},
+            "has 2 columns named",
+        ),
         (42, {}, "the log is a int: give a path"),
         ("nowhere.csv", {}, "there is no file nowhere.csv"),
         ("log.ods", {}, "give a .csv, .csv.gz, .parquet, .xlsx, .sqlite or .duckdb file"),

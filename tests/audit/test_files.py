@@ -139,6 +139,24 @@ def test_compressed_files_are_read_and_their_repeated_columns_seen(tmp_path):
         sellf.audit(tmp_path / "no.csv.gz", **COLUMNS)
 
 
+def test_repeated_columns_are_taken_alike_from_a_file_and_from_memory(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    once = sellf.audit(MINE, **COLUMNS, seed=1)
+    for again in (MINE["repaid"], MINE["repaid"].fillna(0)):
+        twice = pd.concat([MINE, again], axis=1)
+        columns = [pa.array(twice.iloc[:, i]) for i in range(twice.shape[1])]
+        table = pa.Table.from_arrays(columns, names=list(twice.columns))
+        parquet.write_table(table, tmp_path / "twice.parquet")
+        for log in (twice, table, tmp_path / "twice.parquet"):
+            if again.isna().any():
+                assert sellf.audit(log, **COLUMNS, seed=1).difference == once.difference
+            else:
+                with pytest.raises(InputError, match="2 columns named 'repaid'"):
+                    sellf.audit(log, **COLUMNS)
+
+
 def test_a_temporary_folder_with_quotes_in_its_name(limit, tmp_path, monkeypatch):
     folder = tmp_path / 'it\'s; "here"'
     folder.mkdir()

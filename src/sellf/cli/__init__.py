@@ -3,8 +3,10 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from sellf import interrupts
 from sellf._version import __version__
@@ -28,9 +30,13 @@ def entry() -> NoReturn:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `sellf` and return its exit code: 0, or 2 for something that cannot be done as typed."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if arguments in (["--version"], ["-V"]):
-        print(f"sellf {__version__}")
-        return 0
+    if sys.stderr is None:  # `2>&-`: there is nobody to tell, which is no reason not to work
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    if sys.stdout is None:
+        _tell("standard output is closed: type `> FILE`, or `> /dev/null` to leave it out.")
+        return 2
+    if os.environ.get("COLUMNS") in set("123456789"):
+        os.environ["COLUMNS"] = "10"  # in less, laying out the help never ends
     with interrupts.listening():
         try:
             return _run(arguments or ["--help"])
@@ -51,6 +57,10 @@ def _run(arguments: Sequence[str]) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
+        if arguments in (["--version"], ["-V"]):
+            print(f"sellf {__version__}")
+            sys.stdout.flush()
+            return 0
         from sellf.cli.commands import run
 
         interrupts.check()
@@ -59,7 +69,7 @@ def _run(arguments: Sequence[str]) -> int:
         interrupts.check()
     except InputError as error:
         interrupts.check()  # what a library was interrupted in may look damaged
-        print(f"sellf: {plain(error.typed)}", file=sys.stderr)
+        _tell(plain(error.typed))
         return 2
     except ImportError as error:
         from sellf.extras import what_to_type
@@ -67,34 +77,45 @@ def _run(arguments: Sequence[str]) -> int:
         sentence = what_to_type(error)
         if sentence is None:
             raise
-        print(f"sellf: {plain(sentence)}", file=sys.stderr)
+        _tell(plain(sentence))
         return 2
     except KeyboardInterrupt as error:
         return _stopped(str(error))
     except BrokenPipeError:
         # Whoever read our output (`| head`) has seen enough; Python would complain on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence(sys.stdout)
         return 141
     except OSError as error:
-        print(f"sellf: {plain(_of_the_machine(error))}", file=sys.stderr)
+        _tell(plain(_of_the_machine(error)))
         return 2
     except UnicodeEncodeError:
-        print(
-            "sellf: a name holds bytes that are no text: rename the file or folder.",
-            file=sys.stderr,
-        )
+        _tell("a name holds bytes that are no text: rename the file or folder.")
         return 2
     except MemoryError:
-        print("sellf: there is not enough memory for this: ask for less at once.", file=sys.stderr)
+        _tell("there is not enough memory for this: ask for less at once.")
         return 2
     return 0
+
+
+def _tell(sentence: str) -> None:
+    """Say what went wrong; if there is no place for that either, the exit code has to do."""
+    try:
+        print(f"sellf: {sentence}", file=sys.stderr, flush=True)
+    except OSError:
+        _silence(sys.stderr)
+
+
+def _silence(stream: Any) -> None:
+    """Leave nothing in a stream that cannot be written: Python would complain on its way out."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _stopped(sentence: str = "") -> int:
     from sellf.text import plain
 
     if interrupts.first_to_say():
-        print(f"sellf: {plain(sentence or 'stopped.')}", file=sys.stderr)
+        _tell(plain(sentence or "stopped."))
     return interrupts.code()
 
 

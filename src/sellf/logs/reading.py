@@ -84,15 +84,35 @@ def open_log(
 def _each_name_once(log: Any, columns: Columns, reading: Reading) -> Any:
     """Return a pandas or Arrow frame without repeated columns, which narwhals refuses.
 
-    None that is used is among them.
+    Of those that are used, only such that hold the same may be repeated, as in a file.
     """
     names = list(getattr(log, "column_names", log.columns))
-    check_sources(columns, reading, names)
-    first = {name: place for place, name in reversed(list(enumerate(names)))}
+    first: dict[Any, int] = {}
+    for place, name in enumerate(names):
+        first.setdefault(name, place)
     if len(first) == len(names):
+        check_sources(columns, reading, names)
         return log
+    wanted = set(sources(columns, reading, names))
+    copies = {
+        place
+        for place, name in enumerate(names)
+        if place != first[name] and name in wanted and _alike(log, first[name], place)
+    }
+    check_sources(columns, reading, [x for place, x in enumerate(names) if place not in copies])
     kept = sorted(first.values())
     return log.select(kept) if hasattr(log, "column_names") else log.iloc[:, kept]
+
+
+def _alike(log: Any, place: int, other: int) -> bool:
+    """Return whether two columns of a frame hold the same, missing values too."""
+    if not hasattr(log, "column_names"):
+        return bool(log.iloc[:, place].equals(log.iloc[:, other]))
+    one, two = log.column(place), log.column(other)
+    # Arrow holds NaN to be different from itself.
+    return one.equals(two) or (
+        one.type == two.type and str(one.to_pylist()) == str(two.to_pylist())
+    )
 
 
 def _cautioned(

@@ -10,10 +10,7 @@ from typing import Any
 
 from sellf.errors import InputError
 from sellf.logs.names import missing
-
-LARGEST = 2**31
-"""Bytes that a workbook may have when it is unpacked."""
-MOST_COLUMNS = 16_384
+from sellf.logs.sheet_checks import MOST_COLUMNS, DamagedError, check_parts, check_sheet
 
 
 def read_sheet(path: Path, sheet: str | None) -> Any:
@@ -33,20 +30,25 @@ def read_sheet(path: Path, sheet: str | None) -> Any:
     try:
         # Opened here, since openpyxl leaves a file open that it cannot read.
         with path.open("rb") as file, warnings.catch_warnings():
-            with zipfile.ZipFile(file) as packed:
-                if sum(entry.file_size for entry in packed.infolist()) > LARGEST:
-                    raise InputError(
-                        f"{path.name} has more than {LARGEST:,} bytes when it is unpacked: save "
-                        "the sheet as CSV."
-                    )
             warnings.simplefilter("ignore")  # of styles and other things that no value depends on
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-            try:
-                return _table(_chosen(book, sheet, path), path)
-            finally:
-                book.close()
+            with zipfile.ZipFile(file) as packed:
+                texts = check_parts(packed)
+                book = openpyxl.load_workbook(
+                    file, read_only=True, data_only=True, keep_links=False
+                )
+                try:
+                    chosen = _chosen(book, sheet, path)
+                    check_sheet(packed, chosen._worksheet_path, texts)
+                    return _table(chosen, path)
+                finally:
+                    book.close()
     except InputError:
         raise
+    except DamagedError as error:
+        raise InputError(
+            f"{path.name} is damaged, or not made by a spreadsheet program: {error}. Open it and "
+            "save it anew as .xlsx, or save the sheet as CSV."
+        ) from None
     except Exception as error:  # its parts are of many kinds, and so are errors in them
         raise InputError(
             f"{path.name} is not a workbook that can be read ({type(error).__name__}): save it "
@@ -58,6 +60,10 @@ def _chosen(book: Any, sheet: str | None, path: Path) -> Any:
     names = [one.title for one in book.worksheets]
     if sheet is None and names:
         return book.worksheets[0]
+    if not names:
+        raise InputError(
+            f"{path.name} has no sheet with cells: save the log as a sheet, or as CSV."
+        )
     if sheet not in names:
         shown = ", ".join(map(repr, names[:12]))
         raise InputError(

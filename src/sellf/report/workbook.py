@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sellf import leftovers
 from sellf.errors import InputError
 from sellf.report.charts import Plot, Rows, Shares
 from sellf.report.page import Block, Facts, Grid, Items, Page, Pair, Paragraph
@@ -27,14 +28,16 @@ def workbook(page: Page) -> bytes:
     check()
     import openpyxl
 
-    book = openpyxl.Workbook(write_only=True)
-    taken: set[str] = set()
-    _fill(book, _name("Summary", taken), [["Audit", "", ""], *_summary(page)])
-    for title, columns in _tables(page):
-        rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
-        _fill(book, _name(title, taken), rows)
     written = io.BytesIO()
-    book.save(written)
+    # openpyxl leaves a file for each sheet behind if it is stopped.
+    with leftovers.temporary_files("workbook"):
+        book = openpyxl.Workbook(write_only=True)
+        taken: set[str] = set()
+        _fill(book, _name("Summary", taken), [["Audit", "", ""], *_summary(page)])
+        for title, columns in _tables(page):
+            rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+            _fill(book, _name(title, taken), rows)
+        book.save(written)
     return written.getvalue()
 
 

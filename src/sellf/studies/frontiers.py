@@ -51,6 +51,9 @@ def key(world: "WorldSpec", notion: str) -> str:
 def stored(store: "Store", world: "WorldSpec", notion: str) -> Curve | None:
     """Return a frontier, if it has been computed."""
     path = _path(store, world, notion)
+    if path.parent.is_symlink():
+        raise InputError(f"{path.parent} is a link: a store holds its own files. Put a copy there.")
+    files.check_own([path], "a store")
     if not path.is_file():
         return None
     content = files.read_json(path, FORMAT, {"disparity": list, "reward": list})

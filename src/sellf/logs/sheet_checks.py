@@ -1,0 +1,210 @@
+"""Whether the parts of a workbook are sound, before openpyxl reads them.
+
+openpyxl passes over rows whose numbers do not rise, counts text from the end of a table where its
+number is negative, and takes the last of two cells in one place: damage that would change a result
+without a word. It also unpacks whatever a file of some kilobytes asks for. Excel's own limits are
+the limits here.
+"""
+
+import re
+import zipfile
+from typing import Any
+from xml.parsers import expat
+
+LARGEST = 2**30
+"""Bytes that a workbook may have when it is unpacked ..."""
+LARGEST_PART = 2**25
+"""... and those of its parts that hold no cells and no text."""
+LARGEST_TEXTS = 2**28
+"""Of the table of texts."""
+MOST_ROWS, MOST_COLUMNS, MOST_LETTERS, MOST_FORMATS = 1_048_576, 16_384, 32_767, 2 * 65_490
+KINDS = ("n", "s", "b", "e", "str", "inlineStr", "d")
+"""Of cells."""
+PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+CHUNK = 2**20
+
+
+class DamagedError(Exception):
+    """What is wrong with a workbook."""
+
+
+def check_parts(packed: zipfile.ZipFile) -> int:
+    """Refuse what would be read before a sheet is chosen; return how many texts there are."""
+    names = packed.namelist()
+    if len(set(names)) < len(names):
+        raise DamagedError("it holds a part twice")
+    if sum(entry.file_size for entry in packed.infolist()) > LARGEST:
+        raise DamagedError(f"it has more than {LARGEST:,} bytes when it is unpacked")
+    texts = 0
+    for entry in packed.infolist():
+        if not entry.filename.lower().endswith((".xml", ".rels")):
+            continue
+        root = _root(packed, entry)
+        if root == "sst":
+            texts += _texts(packed, entry)
+        elif root == "styleSheet":
+            _formats(packed, entry)
+        elif root != "worksheet" and entry.file_size > LARGEST_PART and "/" not in root:
+            raise DamagedError(f"its part {entry.filename!r} has {entry.file_size:,} bytes")
+    return texts
+
+
+def check_sheet(packed: zipfile.ZipFile, name: str, texts: int) -> None:
+    """Refuse a sheet in which a row or a cell is out of place, or stands for nothing.
+
+    Args:
+        packed: the workbook.
+        name: of the sheet's part.
+        texts: how many the workbook's table of texts has.
+    """
+    _parse(packed, packed.getinfo(name.removeprefix("/")), _Sheet(texts))
+
+
+class _Handler:
+    """What is looked at while a part is read; names come without a prefix."""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Look at an element."""
+
+    def end(self, name: str) -> None:
+        """Look at its end."""
+
+    def text(self, letters: str) -> None:
+        """Look at text."""
+
+
+class _Root(_Handler):
+    name = ""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.name = self.name or name
+
+
+class _Formats(_Handler):
+    number = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.number += name == "xf"
+        if self.number > MOST_FORMATS:
+            raise DamagedError(f"it has more than {MOST_FORMATS:,} formats of cells")
+
+
+class _Texts(_Handler):
+    number = letters = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "si":
+            self.number, self.letters = self.number + 1, 0
+
+    def text(self, letters: str) -> None:
+        self.letters += len(letters)
+        if self.letters > MOST_LETTERS:
+            raise DamagedError(f"a cell has more than {MOST_LETTERS:,} letters")
+
+
+class _Sheet(_Handler):
+    def __init__(self, texts: int) -> None:
+        self.texts = texts
+        self.row = self.column = self.letters = 0
+        self.kind = "n"
+        self.value: str | None = None
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "row":
+            self._row(attributes.get("r"))
+        elif name == "c":
+            self._cell(attributes.get("r"), attributes.get("t", "n"))
+        elif name == "v":
+            self.value = ""
+
+    def _row(self, number: str | None) -> None:
+        before = self.row
+        if number is None:
+            self.row = before + 1
+        else:
+            self.row = int(number) if re.fullmatch("[0-9]{1,8}", number) else 0
+        if not before < self.row <= MOST_ROWS:
+            raise DamagedError(f"after row {before:,} of the sheet comes one with another number")
+        self.column = 0
+
+    def _cell(self, place: str | None, kind: str) -> None:
+        before, self.letters, self.kind = self.column, 0, kind
+        if place is None:
+            self.column = before + 1
+        else:
+            found = PLACE.fullmatch(place)
+            there = found is not None and int(found[2]) == self.row
+            self.column = _column(found[1]) if found is not None and there else 0
+        if not before < self.column <= MOST_COLUMNS:
+            raise DamagedError(f"cells of row {self.row:,} are not in their order")
+        if kind not in KINDS:
+            raise DamagedError(f"row {self.row:,} has a cell of an unknown kind")
+
+    def text(self, letters: str) -> None:
+        self.letters += len(letters)
+        if self.letters > MOST_LETTERS and self.column:
+            raise DamagedError(f"a cell of row {self.row:,} has more than {MOST_LETTERS:,} letters")
+        if self.value is not None:
+            self.value += letters
+
+    def end(self, name: str) -> None:
+        if name != "v" or self.value is None:
+            return
+        value, self.value = self.value.strip(), None
+        if self.kind == "s":
+            number = int(value) if re.fullmatch("[0-9]{1,9}", value) else self.texts
+            if number >= self.texts:
+                raise DamagedError(f"a cell of row {self.row:,} names a text that is not there")
+        if self.kind == "b" and value not in ("0", "1"):
+            raise DamagedError(f"a cell of row {self.row:,} is neither true nor false")
+
+
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number
+
+
+def _root(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
+    found = _Root()
+    _parse(packed, entry, found, most=2**16)
+    return found.name
+
+
+def _texts(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
+    if entry.file_size > LARGEST_TEXTS:
+        raise DamagedError(f"its table of texts has {entry.file_size:,} bytes")
+    found = _Texts()
+    _parse(packed, entry, found)
+    return found.number
+
+
+def _formats(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    _parse(packed, entry, _Formats())
+
+
+def _parse(
+    packed: zipfile.ZipFile, entry: zipfile.ZipInfo, handler: _Handler, most: int | None = None
+) -> None:
+    """Read a part, or its first bytes, piece by piece."""
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+
+    def named(name: str) -> str:
+        return name.rpartition(":")[2]
+
+    def refuse(*_: Any) -> None:
+        raise DamagedError("it declares entities of its own")
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.StartElementHandler = lambda name, own: handler.start(named(name), own)
+    parser.EndElementHandler = lambda name: handler.end(named(name))
+    parser.CharacterDataHandler = handler.text
+    with packed.open(entry) as part:
+        if most is not None:
+            parser.Parse(part.read(most), False)
+            return
+        while piece := part.read(CHUNK):
+            parser.Parse(piece, False)
+        parser.Parse(b"", True)
