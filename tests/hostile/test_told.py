@@ -310,3 +310,18 @@ def test_ctrl_c_that_a_library_swallows_ends_an_audit_all_the_same(tmp_path):
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert said == "sellf: stopped.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("--continue-from runs/b", "--continue-from"),
+        ("lending", "WORLD"),
+        ("--out runs/c --set population=300", "--out, --set"),
+        ("--omega 0.1", "--omega"),
+    ],
+)
+def test_what_resuming_would_pass_over_is_refused(tmp_path, capsys, monkeypatch, words, named):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", *words.split(), "--resume", "runs/a"]) == 2
+    assert f"leave {named} out" in capsys.readouterr().err

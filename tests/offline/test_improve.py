@@ -158,3 +158,18 @@ def test_what_is_learned_from_does_not_certify(found):
     assert sum(found.people) == 30_000
     assert found.people[0] == pytest.approx(9_000, rel=0.05)
     assert found.whatif.people == found.people[1]
+
+
+@pytest.mark.parametrize("people", [None, 5, [1, 2]])
+def test_people_who_are_no_columns_are_refused_in_a_sentence(found, people):
+    with pytest.raises(InputError, match=r"give their features by name|needs a column"):
+        found.policy.probability(people)
+
+
+def test_columns_of_different_lengths_are_refused_in_a_sentence():
+    from sellf.offline.encoding import learn_encoding
+
+    people = {"income": [1.0, 2.0, 3.0], "debt": [3.0, 1.0, 2.0]}
+    encoding = learn_encoding(people, bins=False)
+    with pytest.raises(InputError, match=r"differ in length \('income' 3, 'debt' 1\)"):
+        encoding.encode(people | {"debt": [3.0]})

@@ -198,6 +198,9 @@ def train(
 
     given = {name: value for name, value in settings.items() if value is not None}
     if resume is not None:
+        other = {"WORLD": world, "--out": out, "--continue-from": continue_from, "--set": set}
+        other |= {f"--{name.replace('_', '-')}": value for name, value in given.items()}
+        command.check_alone([name for name, value in other.items() if value not in (None, ())])
         command.resume(resume, not quiet, log)
     else:
         command.train(

@@ -73,6 +73,15 @@ def train(
     _done(agent, out)
 
 
+def check_alone(names: list[str]) -> None:
+    """Refuse what --resume would pass over: a run goes on as it was begun."""
+    if names:
+        raise InputError(
+            f"--resume goes on with a run as it was begun: leave {', '.join(names)} out, or type "
+            "--continue-from to begin another run with its agent."
+        )
+
+
 def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
     """Go on with a run."""
     with _warnings_as_sentences():

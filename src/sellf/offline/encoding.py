@@ -80,10 +80,19 @@ class Encoding:
 
     def encode(self, columns: Mapping[str, Values]) -> Floats:
         """Return one line a person."""
+        if not hasattr(columns, "__getitem__") or not hasattr(columns, "__contains__"):
+            raise InputError(
+                f"the people are a {type(columns).__name__}: give their features by name, as a "
+                "mapping or a data frame."
+            )
         for name in self.names:
             if name not in columns:
                 raise InputError(f"the policy needs a column {name!r}: give it, or rename yours.")
-        return np.column_stack([f.encode(np.asarray(columns[f.name])) for f in self.features])
+        values = {name: np.atleast_1d(np.asarray(columns[name])) for name in self.names}
+        if len({len(own) for own in values.values()}) > 1:
+            lengths = ", ".join(f"{name!r} {len(own):,}" for name, own in values.items())
+            raise InputError(f"columns differ in length ({lengths}): give one value for a person.")
+        return np.column_stack([f.encode(values[f.name]) for f in self.features])
 
     def labels(self) -> list[str]:
         """Return a name for each number."""

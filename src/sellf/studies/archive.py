@@ -95,6 +95,13 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(entry, io.BytesIO(content))
 
 
+def _foreign(path: Path, name: str) -> InputError:
+    return InputError(
+        f"{path} is no archive of runs: it holds {name[:60]!r}. Give a file that `sellf study "
+        "export` wrote."
+    )
+
+
 def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Yield an archive's runs; nothing is unpacked to disk, and no name is taken for a path."""
     runs: dict[str, dict[str, bytes]] = {}
@@ -106,7 +113,7 @@ def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
                 parts = entry.name.split("/")
                 total += entry.size
                 if not entry.isreg() or entry.size > MOST_FILE or total > MOST_ALL:
-                    raise InputError(f"{path} is no archive of runs: {entry.name[:60]!r} in it.")
+                    raise _foreign(path, entry.name)
                 reader = archive.extractfile(entry)
                 content = b"" if reader is None else reader.read()
                 if parts == [MARK]:
@@ -116,7 +123,9 @@ def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
                 elif len(parts) == 3 and parts[0] == "runs" and run_files.is_name(parts[1]):
                     runs.setdefault(parts[1], {})[parts[2]] = content
                 else:
-                    raise InputError(f"{path} is no archive of runs: {entry.name[:60]!r} in it.")
+                    raise _foreign(path, entry.name)
+    except InputError:
+        raise
     except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is no archive of runs, or damaged: {error}.") from None
     except OSError as error:
