@@ -9,7 +9,6 @@ import shutil
 import stat
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -24,8 +23,6 @@ LARGEST = 2**30
 """Bytes of a file that is read whole; what claims to be larger is none of ours."""
 LARGEST_TEXT = 2**26
 """The same for JSON."""
-MOST_PARTS = 1_000
-"""Parts of a name in TOML."""
 RUN = (
     "config.json",
     "metrics.jsonl",
@@ -317,17 +314,6 @@ def _float(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{text[:40]} is too large a number")
     return value
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Return what TOML says; a ValueError where it is none, or nothing that one would write."""
-    # The parts of names take memory with the square of their number.
-    if any(line.split("=", 1)[0].count(".") > MOST_PARTS for line in text.splitlines()):
-        raise ValueError("a name has too many parts")
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
 
 
 def sealed_json(content: dict[str, Any]) -> bytes:

@@ -123,6 +123,13 @@ def test_a_configuration_with_a_list_for_a_column_is_refused(tmp_path, capsys):
     assert "decision is [[]]: give a column's name" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", ["score_range = [0, 1%s]", "weight = 1%s", "groups = [1%s]"])
+def test_whole_numbers_beyond_64_bits_are_refused(tmp_path, capsys, line):
+    (tmp_path / "audit.toml").write_text(f"{table_kinds.CONFIG}\n{line % ('0' * 400)}\n")
+    assert main(["audit", str(tmp_path / "audit.toml")]) == 2
+    assert "a whole number has more than 64 bits" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("groups", [3.5, 7, True])
 def test_groups_that_are_no_names_are_refused_in_a_sentence(groups):
     log = {"race": ["a", "b"] * 4, "approved": [1, 0] * 4}

@@ -210,7 +210,7 @@ def _score_range(given: Any, score: str | None) -> tuple[float, float]:
         low, high = (float(part) for part in parts)
         if low < high and math.isfinite(high - low):
             return low, high
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(
         f"--score-range is {given!r}: give the lowest and the highest score, for example 300:850; "

@@ -30,6 +30,7 @@ from sellf import files
 from sellf.errors import InputError
 from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
 from sellf.logs.databases import is_server
+from sellf.toml import parse_toml
 
 FORMAT = 1
 LARGEST = 2**20
@@ -65,7 +66,7 @@ def read_config(path: Path, tables: Mapping[str, tuple[str, ...]] | None = None)
             any.
     """
     try:
-        content = files.parse_toml(files.read(path, LARGEST).decode())
+        content = parse_toml(files.read(path, LARGEST).decode())
     except FileNotFoundError:
         raise InputError(
             f"there is no file {path}: type `sellf audit --init LOG --out {path.name}` to get one."

@@ -208,7 +208,10 @@ def without_copies(relation: Any, names: list[str], wanted: Iterable[str]) -> li
         one = _quoted(called[first])
         tests = [f"{one} is distinct from {_quoted(called[place])}" for place in others]
         try:
-            differs = bool(relation.filter(" or ".join(tests)).limit(1).fetchall())
+            # Of one kind: DuckDB would take '1' and true for the same.
+            differs = len({str(relation.types[place]) for place in (first, *others)}) > 1 or bool(
+                relation.filter(" or ".join(tests)).limit(1).fetchall()
+            )
         except duckdb.Error:  # of kinds that cannot be compared
             differs = True
         if not differs:

@@ -14,6 +14,7 @@ from sellf.fairness.checks import number, one_of
 from sellf.fairness.notions import NOTIONS, TABLE, Notion, define
 from sellf.studies.entries import MOST_RUNS, Entry, read_entries
 from sellf.studies.lines import Lines, expect, whole, words
+from sellf.toml import parse_toml
 
 BUILTIN = Path(__file__).parent / "builtin"
 KEYS = (
@@ -138,7 +139,7 @@ def _ends(grid: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
 def parse(text: str, source: str) -> Study:
     """Return the study that a TOML text describes; mistakes are told with their line."""
     try:
-        content = files.parse_toml(text)
+        content = parse_toml(text)
     except (ValueError, OverflowError) as error:
         raise InputError(f"{source} is not valid TOML: {error}.") from None
     lines = Lines(text, source)
