@@ -11,6 +11,7 @@ from sellf.errors import InputError
 
 openpyxl = pytest.importorskip("openpyxl")
 SHEET, TEXTS, STYLES = "xl/worksheets/sheet1.xml", "xl/sharedStrings.xml", "xl/styles.xml"
+RELATIONS = "xl/_rels/workbook.xml.rels"
 LOG = {"group": "race", "decision": "approved", "notion": "demographic", "seed": 1}
 
 
@@ -84,6 +85,22 @@ def test_a_sound_workbook_is_read(book):
         (SHEET, lambda x: re.sub(r'(r="A9" t="s"><v>)\d+', r"\g<1>77", x), "row 9 names a text"),
         (SHEET, lambda x: x.replace('r="A9" t="s"', 'r="A9" t="q"'), "unknown kind"),
         (SHEET, lambda x: re.sub(r'(r="C9" t="b"><v>)\d', r"\g<1>2", x), "neither true nor false"),
+        (SHEET, lambda x: re.sub(r'(r="A9" t="s">)', r"\1<v>0</v>", x), "row 9 has two values"),
+        (SHEET, lambda x: re.sub(r'(r="B9"[^>]*>)<v>', r"\1<v><q/>", x), "does not belong there"),
+        (SHEET, lambda x: re.sub(r'(r="B9"[^>]*>)<v>', r'\1<v xmlns="urn:x">', x), "does not bel"),
+        (SHEET, lambda x: re.sub(r'<c( r="B9".*?)</c>', r"<q><c\1</c></q>", x), "does not belong"),
+        (SHEET, lambda x: re.sub(r'<c( r="B9")', r'<c xmlns="urn:x"\1', x), "does not belong"),
+        (SHEET, lambda x: x.replace('<row r="9"', '<row xmlns="urn:x" r="9"'), "does not belong"),
+        (SHEET, lambda x: re.sub(r"</row>(<row r=.9.*?</row>)", r"\1</row>", x), "does not belong"),
+        (SHEET, lambda x: re.sub(r'(r="B9"[^>]*>)<v>.*?</v>', r"\1<f>1</f><v></v>", x), "formula"),
+        (SHEET, lambda x: re.sub(r'(r="B9"[^>]*>)<v>.*?</v>', r"\1<v>0_1</v>", x), "not a number"),
+        (TEXTS, lambda x: x.replace("White", "Wh<q/>ite"), "table of texts holds what does not"),
+        (
+            TEXTS,
+            lambda x: x.replace("<si>", "<q><si>", 1).replace("</si>", "</si></q>", 1),
+            "table",
+        ),
+        (RELATIONS, lambda x: re.sub(r"(<Relationship [^>]*/>)", r"\1\1", x, count=1), "one name"),
         (TEXTS, lambda x: x.replace("White", "W" * 40_000), "more than 32,767 letters"),
         (STYLES, lambda x: x.replace("<cellXfs", "<xf/>" * 131_000 + "<cellXfs"), "formats"),
         (TEXTS, lambda x: '<!DOCTYPE sst [<!ENTITY a "b">]>' + x, "entities of its own"),
@@ -101,6 +118,23 @@ def test_a_part_that_is_there_twice_is_refused(book):
         other = changed(book, SHEET, lambda x: x.replace("<v>1</v>", "<v>0</v>"), SHEET)
     with pytest.raises(InputError, match="holds a part twice"):
         sellf.audit(other, **LOG)
+
+
+def test_a_second_table_of_texts_is_refused(book):
+    with zipfile.ZipFile(book, "a") as packed:
+        texts = packed.read(TEXTS).decode()
+        packed.writestr("xl/other.xml", texts.replace("White", "Blue"))
+    with pytest.raises(InputError, match="two tables of texts"):
+        sellf.audit(book, **LOG)
+
+
+def test_formulas_with_their_values_and_rich_texts_are_read(book):
+    once = sellf.audit(book, **LOG)
+    values = changed(book, SHEET, lambda x: re.sub(r'(r="B\d+" t="n">)', r"\1<f>1+1</f>", x))
+    assert sellf.audit(values, **LOG).difference == once.difference
+    rich = "<si><r><rPr><b/></rPr><t>Wh</t></r><r><t>ite</t></r></si>"
+    texts = changed(book, TEXTS, lambda x: x.replace("<si><t>White</t></si>", rich))
+    assert sellf.audit(texts, **LOG).difference == once.difference
 
 
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused_at_once(book, monkeypatch):

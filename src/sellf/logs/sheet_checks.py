@@ -21,7 +21,28 @@ MOST_ROWS, MOST_COLUMNS, MOST_LETTERS, MOST_FORMATS = 1_048_576, 16_384, 32_767,
 KINDS = ("n", "s", "b", "e", "str", "inlineStr", "d")
 """Of cells."""
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 CHUNK = 2**20
+FORMATS = "http://schemas.openxmlformats.org/"
+KNOWN = (f"{FORMATS}spreadsheetml/2006/main", f"{FORMATS}package/2006/relationships")
+"""Namespaces whose elements are looked at; what openpyxl finds elsewhere, it passes over."""
+FOREIGN = "foreign"
+TEXT = {
+    "is": {"t", "r", "rPh", "phoneticPr"},
+    "si": {"t", "r", "rPh", "phoneticPr"},
+    "r": {"t", "rPr"},
+    "rPh": {"t"},
+    "t": set[str](),
+}
+CELLS = {
+    "sheetData": {"row"},
+    "row": {"c", "extLst"},
+    "c": {"f", "v", "is", "extLst"},
+    "f": set[str](),
+    "v": set[str](),
+    **TEXT,
+}
+"""What an element may hold. openpyxl leaves out what follows an element that it does not expect."""
 
 
 class DamagedError(Exception):
@@ -35,18 +56,22 @@ def check_parts(packed: zipfile.ZipFile) -> int:
         raise DamagedError("it holds a part twice")
     if sum(entry.file_size for entry in packed.infolist()) > LARGEST:
         raise DamagedError(f"it has more than {LARGEST:,} bytes when it is unpacked")
-    texts = 0
+    texts: int | None = None
     for entry in packed.infolist():
         if not entry.filename.lower().endswith((".xml", ".rels")):
             continue
         root = _root(packed, entry)
         if root == "sst":
-            texts += _texts(packed, entry)
+            if texts is not None:
+                raise DamagedError("it has two tables of texts")
+            texts = _texts(packed, entry)
         elif root == "styleSheet":
-            _formats(packed, entry)
-        elif root != "worksheet" and entry.file_size > LARGEST_PART and "/" not in root:
+            _parse(packed, entry, _Formats())
+        elif root != "worksheet" and entry.file_size > LARGEST_PART:
             raise DamagedError(f"its part {entry.filename!r} has {entry.file_size:,} bytes")
-    return texts
+        elif root == "Relationships":
+            _parse(packed, entry, _Relations())
+    return texts or 0
 
 
 def check_sheet(packed: zipfile.ZipFile, name: str, texts: int) -> None:
@@ -57,11 +82,14 @@ def check_sheet(packed: zipfile.ZipFile, name: str, texts: int) -> None:
         name: of the sheet's part.
         texts: how many the workbook's table of texts has.
     """
-    _parse(packed, packed.getinfo(name.removeprefix("/")), _Sheet(texts))
+    entry = packed.getinfo(name.removeprefix("/"))
+    if _root(packed, entry) != "worksheet":
+        raise DamagedError("the sheet is in another format")
+    _parse(packed, entry, _Sheet(texts))
 
 
 class _Handler:
-    """What is looked at while a part is read; names come without a prefix."""
+    """What is looked at while a part is read; elements of other formats are called `FOREIGN`."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Look at an element."""
@@ -89,10 +117,46 @@ class _Formats(_Handler):
             raise DamagedError(f"it has more than {MOST_FORMATS:,} formats of cells")
 
 
-class _Texts(_Handler):
-    number = letters = 0
+class _Relations(_Handler):
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        one = attributes.get("Id")
+        if one in self.seen:
+            raise DamagedError("two of its parts have one name")
+        if one is not None:
+            self.seen.add(one)
+
+
+class _Nested(_Handler):
+    """Elements that may hold certain others only."""
+
+    def __init__(self, children: dict[str, set[str]], within: str) -> None:
+        self.children, self.within = children, within
+        self.open: list[str] = []
+        self.where = "its table of texts"
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        parent = self.open[-1] if self.open else ""
+        allowed = self.children.get(parent)
+        inner = name in self.children and name != self.within
+        if (name not in allowed) if allowed is not None else inner:
+            raise DamagedError(f"{self.where} holds what does not belong there")
+        self.open.append(name)
+
+    def end(self, name: str) -> None:
+        self.open.pop()
+
+
+class _Texts(_Nested):
+    number = letters = 0
+
+    def __init__(self) -> None:
+        super().__init__({"sst": {"si", "extLst"}, **TEXT}, "sst")
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        super().start(name, attributes)
         if name == "si":
             self.number, self.letters = self.number + 1, 0
 
@@ -102,19 +166,27 @@ class _Texts(_Handler):
             raise DamagedError(f"a cell has more than {MOST_LETTERS:,} letters")
 
 
-class _Sheet(_Handler):
+class _Sheet(_Nested):
     def __init__(self, texts: int) -> None:
+        super().__init__(CELLS, "sheetData")
         self.texts = texts
         self.row = self.column = self.letters = 0
         self.kind = "n"
         self.value: str | None = None
+        self.formula = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.where = f"row {self.row:,} of the sheet"
+        super().start(name, attributes)
         if name == "row":
             self._row(attributes.get("r"))
         elif name == "c":
             self._cell(attributes.get("r"), attributes.get("t", "n"))
+        elif name == "f":
+            self.formula = True
         elif name == "v":
+            if self.value is not None:
+                raise DamagedError(f"a cell of row {self.row:,} has two values")
             self.value = ""
 
     def _row(self, number: str | None) -> None:
@@ -129,6 +201,7 @@ class _Sheet(_Handler):
 
     def _cell(self, place: str | None, kind: str) -> None:
         before, self.letters, self.kind = self.column, 0, kind
+        self.value, self.formula = None, False
         if place is None:
             self.column = before + 1
         else:
@@ -144,13 +217,20 @@ class _Sheet(_Handler):
         self.letters += len(letters)
         if self.letters > MOST_LETTERS and self.column:
             raise DamagedError(f"a cell of row {self.row:,} has more than {MOST_LETTERS:,} letters")
-        if self.value is not None:
+        if self.open[-1] == "v" and self.value is not None:
             self.value += letters
 
     def end(self, name: str) -> None:
-        if name != "v" or self.value is None:
+        super().end(name)
+        if name != "c":
             return
-        value, self.value = self.value.strip(), None
+        value = (self.value or "").strip()
+        if self.formula and not value and self.kind != "str":
+            raise DamagedError(f"row {self.row:,} has a formula whose value is not stored")
+        if self.value is None:
+            return
+        if self.kind == "n" and value and not NUMBER.fullmatch(value):
+            raise DamagedError(f"a cell of row {self.row:,} is not a number")
         if self.kind == "s":
             number = int(value) if re.fullmatch("[0-9]{1,9}", value) else self.texts
             if number >= self.texts:
@@ -180,19 +260,16 @@ def _texts(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
     return found.number
 
 
-def _formats(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
-    _parse(packed, entry, _Formats())
-
-
 def _parse(
     packed: zipfile.ZipFile, entry: zipfile.ZipInfo, handler: _Handler, most: int | None = None
 ) -> None:
     """Read a part, or its first bytes, piece by piece."""
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
 
     def named(name: str) -> str:
-        return name.rpartition(":")[2]
+        space, _, own = name.rpartition(" ")
+        return own if space in KNOWN else FOREIGN
 
     def refuse(*_: Any) -> None:
         raise DamagedError("it declares entities of its own")
