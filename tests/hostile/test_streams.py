@@ -17,6 +17,14 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="closes streams as a 
 LOG = "race,approved\n" + "a,1\nb,0\na,0\nb,1\n" * 30
 AUDIT = "audit log.csv --group race --decision approved --notion demographic --seed 1"
 
+KILLED = """
+import os, pathlib, signal, tempfile
+from sellf import leftovers
+with leftovers.temporary_files("workbook"):
+    pathlib.Path(tempfile.gettempdir(), "openpyxl.1").write_text("a sheet")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 
 def shell(folder, words, **environment):
     (folder / "log.csv").write_text(LOG)
@@ -60,12 +68,9 @@ def test_the_help_ends_on_the_narrowest_terminal(tmp_path):
 
 def test_temporary_files_of_a_killed_process_go_with_the_next_one(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    child = os.fork()
-    if not child:
-        with leftovers.temporary_files("workbook"):
-            Path(tempfile.gettempdir(), "openpyxl.1").write_text("a sheet")
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+    own = {**os.environ, "TMPDIR": str(tmp_path)}
+    killed = subprocess.run([sys.executable, "-c", KILLED], env=own, check=False)
+    assert killed.returncode == -signal.SIGKILL
     assert len(list(tmp_path.rglob("openpyxl.1"))) == 1
 
     def stopped():
