@@ -1,6 +1,9 @@
 """What fuzzing found in the kinds of files that came last: each was a traceback, or worse."""
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +21,7 @@ def log(**columns):
 
 
 def test_a_name_that_goes_on_for_pages_is_no_group():
-    with pytest.raises(InputError, match=r"a name has 1,001 letters, and 1,000 are the most"):
+    with pytest.raises(InputError, match=r"a value has 1,001 letters, and 1,000 are the most"):
         sellf.audit(log(race=["x" * 1001, "b"] * 50), **LOG)
     assert "x" * 1000 in sellf.audit(log(race=["x" * 1000, "b"] * 50), **LOG).by_group
 
@@ -49,6 +52,33 @@ def test_a_database_in_which_nobody_is_accepted_is_told_so(tmp_path):
     options = LOG | {"accepted_value": "yes", "rejected_value": "no"}
     with pytest.raises(InputError, match="approved"):
         sellf.audit(str(tmp_path / "log.duckdb"), **options)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads a process's peak there")
+def test_long_names_in_a_small_database_are_refused_before_they_are_brought_here(tmp_path):
+    """The engine unpacks 400 MB of names; bringing them here took as much again."""
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "log.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute("create table log as select i % 2 approved, i race from range(400) t(i)")
+        made.execute("alter table log alter race type varchar")
+        made.execute("update log set race = repeat('x', 1000000)")
+    source = (
+        "import duckdb, narwhals, pyarrow, sellf, sellf.errors\n"
+        "from tests.hostile.watching import peak\n"
+        "before = peak()\n"
+        "try:\n"
+        f"    sellf.audit({str(path)!r}, **{LOG!r})\n"
+        "except sellf.errors.InputError as error:\n"
+        "    print(error)\n"
+        "print(int(peak() - before))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", source], capture_output=True, text=True, timeout=120
+    )
+    told, grown = done.stdout.strip().splitlines()
+    assert "a value has 1,000,000 letters, and 100,000 are the most" in told
+    assert int(grown) < 600e6
 
 
 @pytest.fixture

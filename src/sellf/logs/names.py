@@ -28,6 +28,12 @@ TOO_FINE = (
 )
 LONGEST = 1_000
 """Letters of a name: every table and sentence about a group repeats it."""
+LONGEST_TEXT = 100_000
+"""Letters of any value that is brought here from an engine."""
+TOO_LONG = (
+    "a value has {letters:,} letters, and {most:,} are the most: name another column, or write "
+    "shorter ones."
+)
 EXACT = 2**53
 """Floats hold whole numbers up to here; beyond, different ones become the same."""
 
@@ -115,10 +121,8 @@ def _name(value: Any) -> Any:
                 "restore the file, or leave that row out."
             )
         if len(word) > LONGEST:
-            raise InputError(
-                f"a name has {len(word):,} letters, and {LONGEST:,} are the most: name another "
-                f"column, or write shorter names. It begins {short(word[:40])}."
-            )
+            begins = f" It begins {short(word[:40])}."
+            raise InputError(TOO_LONG.format(letters=len(word), most=LONGEST) + begins)
         whole = WHOLE.fullmatch(word)
         return whole[1] if whole else word
     if isinstance(value, Decimal):

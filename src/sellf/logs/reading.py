@@ -17,7 +17,7 @@ from sellf.logs.files import are_files, named_files, open_files, with_own_names,
 from sellf.logs.lazy import LazyLog
 from sellf.logs.limits import DEFAULT, Limits
 from sellf.logs.log import Log
-from sellf.logs.names import Values, is_missing, numbered
+from sellf.logs.names import LONGEST_TEXT, TOO_LONG, Values, is_missing, numbered
 from sellf.logs.person import LeftOut
 from sellf.logs.prepare import changes, check_sources, prepare, sources
 from sellf.logs.rows import Rows, check_rows
@@ -159,7 +159,7 @@ def _lazy(frame: Any, columns: Columns, limits: Limits, left_out: tuple[LeftOut,
                     f"{option} is {name!r}, and Spark takes a dot in a name for a field of a "
                     "column: rename it with withColumnRenamed before the audit."
                 )
-    count = int(collect(frame.select(nw.len())).item())
+    count = _counted(frame, columns)
     if count == 0:
         raise InputError("the log has no rows: there is nobody to audit.")
     if count <= limits.in_memory:
@@ -187,6 +187,29 @@ def _lazy(frame: Any, columns: Columns, limits: Limits, left_out: tuple[LeftOut,
         return int(counted["n"].to_list()[0] or 0), int(counted["rows"].to_list()[0])
 
     return _cautioned(source, columns, frame.collect_schema().names(), distinct)
+
+
+def _counted(frame: Any, columns: Columns) -> int:
+    """Return how many rows a log elsewhere has, none of them with a value that is too long.
+
+    The engine is asked before anything is brought here: a file of some kilobytes can hold hundreds
+    of values of a million letters.
+    """
+    import narwhals as nw
+
+    schema = frame.collect_schema()
+    texts = {name: option for name, option in columns.named().items() if schema[name] == nw.String}
+    lengths = [
+        nw.col(name).str.len_chars().max().alias(f"_l{place}")
+        for place, name in enumerate(texts)
+    ]
+    found = collect(frame.select(nw.len().alias("_rows"), *lengths))
+    for place, (name, option) in enumerate(texts.items()):
+        longest = int(found[f"_l{place}"].to_list()[0] or 0)
+        if longest > LONGEST_TEXT:
+            told = TOO_LONG.format(letters=longest, most=LONGEST_TEXT)
+            raise InputError(f"{option} {name!r}: {told}")
+    return int(found["_rows"].to_list()[0])
 
 
 def _table(columns: Columns, log: Mapping[str, Any]) -> dict[str, Values]:
