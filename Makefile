@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --requirement
 PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: help demo docs test test-slow fuzz kills lint format build check-build sbom bench bench-rivals tables lock clean
+.PHONY: help demo docs test test-long test-slow fuzz kills lint format build check-build sbom bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -20,6 +20,9 @@ demo: .venv/.run ## what the accepted-only view hides, on a simulated lending lo
 
 test: .venv/.dev ## the tests (a few minutes)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist worksteal --durations 60 --durations-min 4
+
+test-long: .venv/.dev ## tests that take some seconds each (minutes in all)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "long and not slow" --numprocesses 2 --dist worksteal --durations 60 --durations-min 4
 
 test-slow: .venv/.dev ## the tests that take longer, and ten times as many examples of each property
 	$(BIN)/python -m pytest -m slow

@@ -64,6 +64,18 @@ MOST_MEMORY = 1100 * 2**20
 """Bytes that a process may hold after a test; compiled programs take most of them."""
 
 
+LONG = Path(__file__).parent / "long.txt"
+"""Which tests are `long`; a list, since it follows from measured times and changes with them."""
+
+
+def pytest_collection_modifyitems(items):
+    lines = LONG.read_text().splitlines()
+    named = {line for line in lines if line and not line.startswith("#")}
+    for item in items:
+        if item.nodeid in named or item.nodeid.partition("[")[0] in named:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(autouse=True)
 def _memory():
     """Forget compiled programs once they take much memory: a worker grew to 3.3 GB otherwise."""

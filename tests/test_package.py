@@ -199,3 +199,13 @@ def test_an_import_that_fails_for_another_reason_is_not_hidden(monkeypatch):
     monkeypatch.setattr(sellf.cli.commands, "run", broken)
     with pytest.raises(ImportError, match="libfoo"):
         main(["worlds"])
+
+
+def test_every_test_in_the_list_of_long_ones_exists():
+    """A test that is renamed would silently become one of the default run."""
+    listed = ROOT / "tests" / "long.txt"
+    lines = [line for line in listed.read_text().splitlines() if not line.startswith("#")]
+    assert lines == sorted(set(lines))
+    for line in lines:
+        path, _, name = line.partition("::")
+        assert f"def {name.partition('[')[0]}(" in (ROOT / path).read_text(), line
