@@ -319,6 +319,8 @@ def test_ctrl_c_that_a_library_swallows_ends_an_audit_all_the_same(tmp_path):
         ("lending", "WORLD"),
         ("--out runs/c --set population=300", "--out, --set"),
         ("--omega 0.1", "--omega"),
+        ("--steps 500000 --seed 0", "--steps, --seed"),
+        ("--notion opportunity", "--notion"),
     ],
 )
 def test_what_resuming_would_pass_over_is_refused(tmp_path, capsys, monkeypatch, words, named):

@@ -11,6 +11,12 @@ Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint=""
 Column = Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")]
 Folder = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
+# None, so that `sellf train --resume` can tell what was typed; the help names the default.
+OwnNotion = Annotated[
+    str | None, tyro.conf.arg(metavar="STR", help_behavior_hint="(default: opportunity)")
+]
+Steps = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 500000)")]
+Seed = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 0)")]
 Flag = Annotated[bool, tyro.conf.FlagCreatePairsOff, tyro.conf.arg(help_behavior_hint="")]
 Columns = Annotated[
     tyro.conf.UseAppendAction[tuple[str, ...]],

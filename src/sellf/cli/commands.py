@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
-from sellf.cli.arguments import Count, File, Flag, Folder, Text
+from sellf.cli.arguments import Count, File, Flag, Folder, OwnNotion, Seed, Steps, Text
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 
@@ -158,9 +158,9 @@ def train(
     algorithm: Annotated[
         str, tyro.conf.Positional, tyro.conf.arg(metavar="ALGORITHM")
     ] = "sellf-direct",
-    notion: str = "opportunity",
-    steps: Count = 500_000,
-    seed: Count = 0,
+    notion: OwnNotion = None,
+    steps: Steps = None,
+    seed: Seed = None,
     out: Folder = None,
     resume: Folder = None,
     continue_from: Folder = None,
@@ -198,7 +198,10 @@ def train(
 
     given = {name: value for name, value in settings.items() if value is not None}
     if resume is not None:
-        other = {"WORLD": world, "--out": out, "--continue-from": continue_from, "--set": set}
+        other = {
+            "WORLD": world, "--notion": notion, "--steps": steps, "--seed": seed, "--out": out,
+            "--continue-from": continue_from, "--set": set,
+        }  # fmt: skip
         other |= {f"--{name.replace('_', '-')}": value for name, value in given.items()}
         command.check_alone([name for name, value in other.items() if value not in (None, ())])
         command.resume(resume, not quiet, log)

@@ -33,9 +33,9 @@ from sellf.training.loggers import LogWarning
 def train(
     world: str | None,
     algorithm: str,
-    notion: str,
-    steps: int,
-    seed: int,
+    notion: str | None,
+    steps: int | None,
+    seed: int | None,
     out: Path | None,
     assignments: list[str],
     given: dict[str, Any],
@@ -49,6 +49,8 @@ def train(
             "no world named: type for example `sellf train lending`, or "
             "`sellf train --resume FOLDER` to go on with a run."
         )
+    notion = "opportunity" if notion is None else notion
+    steps, seed = 500_000 if steps is None else steps, seed or 0
     WORLDS.find(world, typed=True)
     catalogue.ALGORITHMS.find(algorithm, typed=True)
     world_settings, settings = _split(assignments, world, algorithm)
