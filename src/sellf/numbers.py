@@ -20,3 +20,10 @@ def figure(value: float | None) -> str:
 def tick(value: float, position: object = None) -> str:
     """Return a round number beside an axis; matplotlib also gives its position."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
+
+
+def confidence(delta: float) -> str:
+    """Return the level at which something holds that may fail with probability delta."""
+    if delta < 1e-8:
+        return f"1 - {delta:g}"
+    return f"{100 * (1 - delta):.10g}%"

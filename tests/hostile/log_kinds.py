@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -193,7 +194,9 @@ def use_typed(folder: Path) -> Any:
 
 
 def _numeral(cell: str) -> bool:
-    """Return whether a cell of a CSV file is a number that has another name than its letters."""
+    """Return whether a cell of a CSV file is a number or day with another name than its letters."""
+    if re.match(r"0\d{4,}-\d", cell):
+        return True
     try:
         number = float(cell)
     except ValueError:

@@ -1,6 +1,8 @@
 """What fuzzing found in the kinds of files that came last: each was a traceback, or worse."""
 
+import contextlib
 import random
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -233,3 +235,21 @@ def test_the_digest_of_very_small_numbers_is_one():
     columns = {"group": "race", "decision": "approved", "outcome": "repaid", "score": "p"}
     one, two = (sellf.audit(log, seed=1, **columns) for _ in range(2))
     assert one.difference == two.difference
+
+
+def test_a_first_line_with_a_value_beyond_all_measure_is_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(f"race,approved,{'x' * 140_000}\n" + "a,1,2\nb,0,2\n" * 40)
+    with pytest.raises(InputError, match="first line that cannot be read: field larger than"):
+        sellf.audit(str(path), **LOG)
+
+
+def test_what_sqlite_says_of_a_damaged_schema_is_cut_short(tmp_path):
+    path = tmp_path / "log.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute(f'create table log (race text, approved int, "{"x" * 50_000}" text)')
+        made.commit()
+    path.write_bytes(path.read_bytes().replace(b'x" text', b"x! text"))
+    with pytest.raises(InputError, match="cannot be read: malformed database schema") as raised:
+        sellf.audit(str(path), **LOG)
+    assert len(str(raised.value)) < 1000

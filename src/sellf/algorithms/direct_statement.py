@@ -3,6 +3,7 @@
 from typing import Any
 
 from sellf.fairness import Notion, define
+from sellf.numbers import confidence
 
 NEARLY = 0.99
 """From which share of its ceiling on lambda is at it."""
@@ -40,7 +41,7 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
     if not met and all("earned" in row for row in last):
         earned = round(1000 * sum(row["earned"] for row in last) / len(last), 1)
         first += f" A thousand decisions earn {earned or 0:g}; rejecting everyone earns 0."
-    sure = f"{1 - config.guard_delta:.0%}"
+    sure = confidence(config.guard_delta)
     if promise <= config.omega:
         whose = f"of the people met in the last {config.guard_memory} iterations"
         bound = f"is at most {promise:.3f}: omega is kept."

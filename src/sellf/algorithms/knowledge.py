@@ -36,7 +36,8 @@ class Planned(Settings):
     delta: float = 0.05
     """The chance with which the proof may fail."""
     learn_share: float = 0.16
-    """The share of the decisions after which the policy to be proven is chosen; 1 for no proof."""
+    """The share of the decisions after which the policy to be proven is chosen, at least
+    two rollouts; 1 for no proof."""
     room: float = 0.35
     """The share of omega that the uncertainty of the proof may take up: exploration is as much as
     that needs, and what is left of omega is for the policy's own disparity."""

@@ -19,11 +19,12 @@ from sellf.algorithms import predictor as predictors
 from sellf.algorithms.algorithm import Algorithm, Deciding, Extra, Result, Task
 from sellf.algorithms.knowledge import Log, Planned
 from sellf.algorithms.layout import Frame, stacks
-from sellf.algorithms.planner import decide, no_proof
+from sellf.algorithms.planner import FIRST, decide, no_proof
 from sellf.algorithms.predictor import LINEAR
 from sellf.algorithms.seen import Seen
 from sellf.envs.policy import Chances
 from sellf.fairness import Notion, define
+from sellf.numbers import confidence
 
 
 class Additive(NamedTuple):
@@ -91,22 +92,25 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
         return None
     spent = sum(row["exploration_cost"] for row in rows[:-1]) * config.rollout
     cost = f"Exploration cost about {spent:,.0f}."
-    sure = f"{1 - config.delta:.0%}"
+    sure = confidence(config.delta)
     if define(notion).delayed:
         return (
             f"Nothing is proven of {notion}: decisions act on it through what they make of people, "
             f"whose outcomes are yet to be seen. {cost}"
         )
     if not last["proven_people"]:
+        few = len(rows) <= FIRST
         return (
             "Nothing is proven: no decisions were left after the policy was chosen. Train for more "
-            f"steps, or with a smaller learn_share. {cost}"
+            f"steps{'' if few else ', or with a smaller learn_share'}. {cost}"
         )
     whom = (
         f"on the {last['proven_people']:,.0f} people met since the proof began, weighted as it "
         "would meet them itself,"
     )
-    between = f"from {last['bound_low']:.3f} to {last['bound']:.3f}"
+    # As many digits as tell the bound from omega.
+    digits = 3 if abs(last["bound"] - config.omega) > 1e-3 else 5
+    between = f"from {last['bound_low']:.{digits}f} to {last['bound']:.{digits}f}"
     if last["bound"] <= config.omega:
         return (
             f"With {sure} the true disparity of this policy {whom} is at most "

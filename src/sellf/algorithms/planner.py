@@ -1,5 +1,6 @@
 """The update of SELLF-plan, in NumPy: plan, explore by design, and keep the proof."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -23,11 +24,16 @@ from sellf.fairness.off_policy import (
 from sellf.planning.law import Floats
 from sellf.planning.result import NEVER
 
+FIRST = 2
+"""The rollout after which a proof can begin at the earliest."""
 TURNS = 6
 """How often the final plan is adjusted to what its bound leaves."""
 LEAST = 0.02
 """The share of omega that a plan may use up at least: with none at all, every group has to be equal
 to the others at every time, and the optimiser takes a minute instead of a second."""
+ROUNDED = 1e-5
+"""What rounding can change: the policy is handed over with log-odds in 32 bits, which are off by up
+to 2e-6, and so is each of its chances, relative to its size. A ratio is off by twice that."""
 KEPT = 0.5
 """The share of the chances of the first exploration that a proof can rely on later."""
 
@@ -59,7 +65,7 @@ def decide(
     if not iteration:
         return _first(task, config), extra, {}
     known = know(task, config, iteration, extra)
-    begins = max(2, int(np.ceil(config.learn_share * task.iterations)))
+    begins = max(FIRST, int(np.ceil(config.learn_share * task.iterations)))
     delayed = define(task.notion).delayed
     proof: Proof = extra["proof"]
     chance = np.asarray(extra["plan"], np.float64)
@@ -190,7 +196,9 @@ def _evidence(known: Knowledge, proof: Proof, extra: Extra, iteration: int) -> A
     def proven(chance: Floats, *, as_met: bool = False) -> Bound:
         weight = None if as_met else known.changed(chance, known.decided, first)
         favoured = known.favoured(chance)
-        return bound(known.who, fixed, sums, favoured, config.delta, weight)
+        found = bound(known.who, fixed, sums, favoured, config.delta, weight)
+        low, high = max(0.0, found.low - ROUNDED), min(1.0, found.high + ROUNDED)
+        return replace(found, low=low, high=high)
 
     return proven
 

@@ -9,6 +9,7 @@ from sellf.audit.result import Audit
 from sellf.errors import InputError
 from sellf.fairness.notions import Notion
 from sellf.logs.names import say
+from sellf.numbers import confidence
 
 Direction: TypeAlias = Literal["larger", "smaller", "undetermined"]
 
@@ -60,7 +61,7 @@ class Change(Measured):
         }[self.verdict]
         return (
             f"{self.notion} disparity {self.old.value:.3f} before and {self.new.value:.3f} now, a "
-            f"change of {value:+.3f}, between {low:+.3f} and {high:+.3f} ({1 - self.delta:.0%} "
+            f"change of {value:+.3f}, between {low:+.3f} and {high:+.3f} ({confidence(self.delta)} "
             f"confidence): {said}"
         )
 
@@ -78,8 +79,8 @@ class Change(Measured):
         """Return what is assumed."""
         return [
             "Assumed: what each audit assumes, and that the two logs are independent draws.",
-            f"All of the changes hold together with {1 - self.delta:.0%} confidence: half of delta "
-            "is each log's, and half of that is the groups'.",
+            f"All of the changes hold together with {confidence(self.delta)} confidence: half of "
+            "delta is each log's, and half of that is the groups'.",
         ]
 
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from sellf.audit.interval import Interval
 from sellf.audit.measured import Measured
 from sellf.audit.verdict import Verdict, decide
+from sellf.numbers import confidence
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class Ladder(Measured):
         lines = [f"- {rung.belief}: {rung.says}" for rung in self.rungs]
         return [
             *lines,
-            f"Each interval holds with {1 - self.delta:.0%} confidence by itself if its belief is "
-            "true.",
+            f"Each interval holds with {confidence(self.delta)} confidence by itself if its belief "
+            "is true.",
         ]
 
     def plot(self) -> Any:

@@ -21,6 +21,7 @@ from sellf.logs.names import say
 from sellf.logs.person import Floats
 from sellf.logs.reading import open_log
 from sellf.logs.rows import Rows
+from sellf.numbers import confidence
 
 REPEATS = 100
 MOST_PEOPLE = 2_000
@@ -63,8 +64,8 @@ class MaskTest(Measured):
         broken = [one.belief for one in self.results if one.high < 1 - self.delta]
         verdict = f"broken for {', '.join(broken)}" if broken else "kept"
         return (
-            f"{self.notion}, true disparity {self.truth:.3f}: the promise of {1 - self.delta:.0%} "
-            f"is {verdict}"
+            f"{self.notion}, true disparity {self.truth:.3f}: the promise of "
+            f"{confidence(self.delta)} is {verdict}"
         )
 
     def _table(self) -> dict[str, list[Any]]:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from sellf.audit.interval import Interval
 from sellf.audit.measured import Measured
+from sellf.numbers import confidence
 
 FOUR_FIFTHS = 0.8
 """The ratio of selection rates below which adverse impact is presumed (29 CFR 1607.4 D)."""
@@ -119,7 +120,7 @@ class Panel(Measured):
         kind = "" if self.finite_sample else ", asymptotic"
         return (
             f"Adverse impact ratio of {self.rate} {value:.3f}, between {low:.3f} and {high:.3f} "
-            f"({1 - self.delta:.0%} confidence{kind}): {self.verdict.upper()}"
+            f"({confidence(self.delta)} confidence{kind}): {self.verdict.upper()}"
         )
 
     def _table(self) -> dict[str, list[Any]]:
@@ -143,7 +144,7 @@ class Panel(Measured):
         lines = [one.direction for one in self.comparisons[:10]]
         lines.append(
             "All differences hold together, and so do all ratios and all odds ratios, each kind "
-            f"with {1 - self.delta:.0%} confidence."
+            f"with {confidence(self.delta)} confidence."
         )
         if tests:
             lines.append(

@@ -3,6 +3,8 @@
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
+from sellf.numbers import confidence
+
 if TYPE_CHECKING:
     from sellf.audit.ladder import Ladder
     from sellf.audit.result import Audit, Audits
@@ -29,7 +31,7 @@ def draw(audit: "Audit") -> Any:
             "imputed": [g.imputed for g in groups],
             "accepted only": [g.naive for g in groups],
         },
-        f"{1 - audit.delta:.0%} interval",
+        f"{confidence(audit.delta)} interval",
     )
     if audit.truth is not None:
         true = [audit.truth[name] for name in names]
@@ -54,7 +56,7 @@ def draw_notions(audits: "Audits") -> Any:
             "imputed": [audit.imputed for audit in found],
             "accepted only": [audit.naive for audit in found],
         },
-        f"{1 - found[0].delta:.0%} interval",
+        f"{confidence(found[0].delta)} interval",
     )
     axes.axvline(found[0].omega, color="k", ls="--", lw=1, label=f"tolerance {found[0].omega:g}")
     axes.set_xlim(left=-0.01)
@@ -70,7 +72,7 @@ def draw_ladder(ladder: "Ladder") -> Any:
         [f"{rung.belief}: {rung.verdict}" for rung in rungs],
         [(rung.interval.low, rung.interval.high) for rung in rungs],
         {"ours": [rung.interval.value for rung in rungs]},
-        f"{1 - ladder.delta:.0%} interval",
+        f"{confidence(ladder.delta)} interval",
     )
     axes.axvline(ladder.omega, color="k", ls="--", lw=1, label=f"tolerance {ladder.omega:g}")
     axes.set_xlim(left=-0.01)
@@ -97,7 +99,7 @@ def draw_strata(within: "Within") -> Any:
         names,
         [(span.low, span.high) for span in spans],
         {"ours": [span.value for span in spans], "accepted only": crude},
-        f"{1 - within.delta:.0%} interval",
+        f"{confidence(within.delta)} interval",
         {"ours": "difference", "accepted only": "without regard to strata"},
     )
     axes.axvspan(-within.omega, within.omega, alpha=0.15, color="g", lw=0, label="tolerated")

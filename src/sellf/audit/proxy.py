@@ -25,6 +25,7 @@ from sellf.audit.strata import of_difference
 from sellf.audit.verdict import Verdict
 from sellf.fairness.notions import Rate
 from sellf.logs.person import Floats, Person
+from sellf.numbers import confidence
 
 BANDS = 20
 """At most so many bands of p,"""
@@ -84,7 +85,7 @@ class Proxy(Measured):
             "reported: it assumes that among people with the same chance the group has nothing to "
             "do with decisions and outcomes, which is wrong where the group itself is treated "
             "differently.",
-            f"Each holds with {1 - self.delta:.0%} confidence, for large logs (asymptotic).",
+            f"Each holds with {confidence(self.delta)} confidence, for large logs (asymptotic).",
         ]
 
 

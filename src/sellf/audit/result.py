@@ -14,6 +14,7 @@ from sellf.fairness.notions import Notion, Rate, define
 from sellf.fairness.tables import Table
 from sellf.files import sealed
 from sellf.logs.names import say
+from sellf.numbers import confidence
 
 MOST_PAIRED = 50
 """JSON holds the differences of all pairs for up to this many groups."""
@@ -234,12 +235,12 @@ class Audit(Table):
         if self.void is not None:
             return (
                 f"{self.notion} disparity UNDETERMINED: the propensities contradict the decisions. "
-                f"Without them it is between {low:.3f} and {high:.3f} ({1 - self.delta:.0%} "
+                f"Without them it is between {low:.3f} and {high:.3f} ({confidence(self.delta)} "
                 "confidence)"
             )
         return (
             f"{self.notion} disparity {f'{value:.3f}' if known else 'undefined'}, between "
-            f"{low:.3f} and {high:.3f} ({1 - self.delta:.0%} confidence{kind}): "
+            f"{low:.3f} and {high:.3f} ({confidence(self.delta)} confidence{kind}): "
             f"{self.verdict.upper()} at tolerance {self.omega:g}"
         )
 
@@ -346,7 +347,7 @@ class Audits(Table):
     def _title(self) -> str:
         first = next(iter(self.by_notion.values()))
         return (
-            f"Disparity by notion, tolerance {first.omega:g}, each with {1 - first.delta:.0%} "
+            f"Disparity by notion, tolerance {first.omega:g}, each with {confidence(first.delta)} "
             "confidence"
         )
 

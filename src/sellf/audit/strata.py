@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from sellf.audit.interval import Interval
 from sellf.audit.measured import Measured
 from sellf.audit.verdict import Verdict, decide
+from sellf.numbers import confidence
 
 
 def of_difference(difference: Interval, omega: float) -> Verdict:
@@ -105,7 +106,7 @@ class Within(Measured):
             kind = "" if one.finite_sample else ", asymptotic"
             lines.append(
                 f"{one.group} less {one.against}: {one.crude:+.3f} in all, of which "
-                f"{one.standardised.value:+.3f} within strata ({1 - self.delta:.0%} interval"
+                f"{one.standardised.value:+.3f} within strata ({confidence(self.delta)} interval"
                 f"{kind}: {one.standardised.low:+.3f} to {one.standardised.high:+.3f}) and "
                 f"{one.composition:+.3f} because the groups are in different strata."
             )
@@ -120,7 +121,7 @@ class Within(Measured):
                     "they count in neither."
                 )
         lines.append(
-            f"The intervals of all strata hold together with {1 - self.delta:.0%} confidence. "
+            f"The intervals of all strata hold together with {confidence(self.delta)} confidence. "
             "Circumstances that are themselves a result of unequal treatment explain nothing away."
         )
         return lines

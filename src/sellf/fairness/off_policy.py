@@ -39,6 +39,8 @@ PAIRS, GROUPS = 0.85, 0.05
 """The parts of delta for differences of two groups and for single groups; cells have the rest."""
 LEANS = 0.9
 """The part of a pair's for the side on which the difference is expected to be large."""
+TINY = 1e-12
+"""A chance of 0, to divide by."""
 LARGEST_STAKE = 0.8
 """The largest s |L| m that is planned for: at 1 it is lost."""
 
@@ -215,7 +217,7 @@ class _Bets(NamedTuple):
         some, weights = weights != 0, np.abs(weights[weights != 0])
         if not some.any():
             return 1.0
-        label, reveal = self.label[some], self.expected.reveal[some]
+        label, reveal = self.label[some], np.maximum(self.expected.reveal[some], TINY)
         far = np.maximum(label, 1 - label)
         square = self.expected.people[some] * label * (1 - label) / reveal
         largest = LARGEST_STAKE / (weights * far / self.expected.least[some]).max()

@@ -172,7 +172,7 @@ def open_sqlite(path: Path, table: str | None, query: str | None, limits: Limits
     except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError) as error:
         if re.search("not authorized|one statement", str(error)):
             raise InputError(ONE_SELECT.format(query=short(query))) from None
-        raise InputError(f"{path.name} cannot be read: {error}.") from None
+        raise InputError(f"{path.name} cannot be read: {plain(error)}.") from None
 
 
 def _authorized(action: int, *_: Any) -> int:

@@ -340,7 +340,13 @@ def _header(path: Path, reading: Reading) -> list[str]:
     mark = reading.separator or csv_faults.separator(line)
     if mark is None:
         return [line.strip()]
-    return next(csv.reader(line.splitlines(keepends=True), delimiter=mark, quotechar=quote))
+    try:
+        return next(csv.reader(line.splitlines(keepends=True), delimiter=mark, quotechar=quote))
+    except csv.Error as error:
+        raise InputError(
+            f"{path.name} has a first line that cannot be read: {error}. Give a file that begins "
+            "with the names of its columns."
+        ) from None
 
 
 def _what_is_odd(paths: list[Path], texts: list[Path], reading: Reading, said: str) -> str:

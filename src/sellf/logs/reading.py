@@ -200,8 +200,7 @@ def _counted(frame: Any, columns: Columns) -> int:
     schema = frame.collect_schema()
     texts = {name: option for name, option in columns.named().items() if schema[name] == nw.String}
     lengths = [
-        nw.col(name).str.len_chars().max().alias(f"_l{place}")
-        for place, name in enumerate(texts)
+        nw.col(name).str.len_chars().max().alias(f"_l{place}") for place, name in enumerate(texts)
     ]
     found = collect(frame.select(nw.len().alias("_rows"), *lengths))
     for place, (name, option) in enumerate(texts.items()):

@@ -16,6 +16,7 @@ from sellf.logs.limits import Limits
 from sellf.logs.names import say
 from sellf.logs.person import Floats
 from sellf.logs.values import numbers
+from sellf.numbers import confidence
 from sellf.offline.bounds import Part
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.lines import reward, utility
@@ -66,7 +67,7 @@ class Cutoffs(Table):
         kind = "" if self.finite_sample else ", asymptotic"
         return (
             f"Cut-offs of {self.score}: {self.notion} disparity and reward a person, "
-            f"{self.people:,} people ({1 - self.delta:.0%} confidence for all at once{kind})"
+            f"{self.people:,} people ({confidence(self.delta)} confidence for all at once{kind})"
         )
 
     def _table(self) -> dict[str, list[Any]]:

@@ -41,7 +41,7 @@ from sellf.offline.longterm import LongTerm, long_term
 from sellf.offline.policy import KINDS, Kind, LearnedPolicy
 from sellf.offline.result import WhatIf
 from sellf.offline.segments import Segment, segments
-from sellf.offline.sentences import explored, promise, refusal
+from sellf.offline.sentences import explored, promise, refusal, unusual
 from sellf.offline.whatif import NOW, PROPOSED, Question, compared, interval, negative
 
 LEARNED = 0.3
@@ -50,6 +50,8 @@ MOST_LEARNED = 150_000
 """and how many at most: certifying takes more people than learning."""
 MOST_LOOKED = 8_000
 """Rows of them that settle beforehand how the others are weighed."""
+OF_GROUPS = "group"
+"""The column under which a policy that may see the group takes its name."""
 FEWEST = 400
 """People that a log needs at least."""
 
@@ -193,6 +195,11 @@ def improve(
     names = names_of(features, "features")
     if not names:
         raise InputError("features is empty: name the columns that the policy decides from.")
+    if use_group and OF_GROUPS in names and options.get("group") != OF_GROUPS:
+        raise InputError(
+            f"features names a column {OF_GROUPS!r}, and with use_group the policy takes the names "
+            "of groups under that name: rename the column."
+        )
     history = read(log, reading_options({"features": (), **options}), names, limits)
     if history.everyone.people < FEWEST:
         raise InputError(
@@ -235,7 +242,8 @@ def improve(
     )
     if horizon is not None and found.chosen is not None:
         chance = tested[found.chosen].candidate.policy.probability(columns)
-        over = long_term(history, columns, guess, chance, rate, cost, horizon)
+        state = {name: columns[name] for name in names}
+        over = long_term(history, state, guess, chance, rate, cost, horizon)
         found = replace(found, long_term=over)
     return _with_policy(found, rest, others)
 
@@ -244,7 +252,7 @@ def _columns(history: History, names: Sequence[str], use_group: bool) -> dict[st
     """Return the columns that a policy decides from, the group among them if it may see it."""
     found = {name: history.extra[name] for name in names}
     if use_group:
-        found["group"] = np.array([str(n) for n in history.rows.names])[history.rows.codes]
+        found[OF_GROUPS] = np.array([str(n) for n in history.rows.names])[history.rows.codes]
     return found
 
 
@@ -268,19 +276,20 @@ def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) 
         columns: what the policy decides about them from.
     """
     if found.chosen is None:
-        return replace(found, sentence=refusal(found))
+        return replace(found, sentence=refusal(found, rest.void))
     policy = found.tested[found.chosen].candidate.policy
     chances = {NOW: rest.current, PROPOSED: policy.probability(columns)}
     question = Question(rest, chances, found.delta)
     notions = [define(found.notion)]
     beside = compared(question, "the new policy", notions, found.cost, found.omega)
-    found = replace(found, whatif=beside, sentence=promise(found))
+    found = replace(found, whatif=beside)
+    found = replace(found, sentence=promise(found), warnings=(*found.warnings, *unusual(found)))
     counts = slice(None) if rest.looked is None else ~rest.looked
     now = rest.person.accepted if rest.current is None else rest.current
     found = replace(
         found,
         segments=segments(
-            {name: values[counts] for name, values in columns.items()},
+            {name: values[counts] for name, values in columns.items() if name in rest.extra},
             rest.rows.codes[counts],
             list(rest.rows.names),
             now[counts],

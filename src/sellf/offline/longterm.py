@@ -284,9 +284,7 @@ def _ordered(history: History, columns: dict[str, Values], guess: Floats, chance
 def _states(columns: dict[str, Values], guess: Floats) -> tuple[NDArray[np.intp], int]:
     """Return the state of each row, and how many there are."""
     state = np.zeros(len(guess), dtype=np.intp)
-    for name, values in columns.items():
-        if name == "group":
-            continue
+    for values in columns.values():
         number = as_numbers(values)
         words = np.array([str(x) for x in values]) if number is None else number
         own = np.unique(words, return_inverse=True)[1]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sellf.audit.interval import Interval
 from sellf.fairness.tables import Table
 from sellf.logs.names import say
+from sellf.numbers import confidence
 
 EVERYONE = "everyone"
 
@@ -75,7 +76,7 @@ class WhatIf(Table):
         kind = "" if self.finite_sample else ", asymptotic"
         return (
             f"What if: {self.policy} in place of the decisions made, {self.people:,} people "
-            f"({1 - self.delta:.0%} confidence each{kind})"
+            f"({confidence(self.delta)} confidence each{kind})"
         )
 
     def _table(self) -> dict[str, list[Any]]:

@@ -51,14 +51,14 @@ def segments(
     """Return acceptance by group and by each feature.
 
     Args:
-        columns: what the policy decides from.
+        columns: what the policy decides from, but the group.
         codes: the group of each person.
         groups: their names.
         now: chances of acceptance, or decisions.
         proposed: chances under the new policy.
     """
     found = []
-    for feature in [name for name in columns if name != "group"][:FEATURES]:
+    for feature in list(columns)[:FEATURES]:
         place, names = _parts(columns[feature])
         for k, value in enumerate(names):
             for code, group in enumerate(groups):

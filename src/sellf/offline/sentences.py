@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from sellf.numbers import confidence
+
 if TYPE_CHECKING:
     from sellf.offline.improve import Improvement
 
@@ -9,19 +11,52 @@ if TYPE_CHECKING:
 def promise(found: "Improvement") -> str:
     """Return what is certified."""
     kind = "" if found.finite_sample else " (asymptotically)"
-    kept = (
-        "earns at least what the current one does"
-        if found.reward_at_least == 1
-        else f"earns at least {found.reward_at_least:.0%} of what the current one does"
-    )
+    kept = _kept(found)
+    sure = f"with {confidence(found.delta)} confidence"
     return (
-        f"certified: with {1 - found.delta:.0%} confidence{kind} the policy's {found.notion} "
-        f"disparity is at most {found.omega:g}; with {1 - found.delta:.0%} confidence it {kept}."
+        f"certified: {sure}{kind} the policy's {found.notion} disparity is at most "
+        f"{found.omega:g}; {sure} it {kept}."
     )
 
 
-def refusal(found: "Improvement") -> str:
-    """Return why there is no certified policy, and what would change that."""
+def _kept(found: "Improvement") -> str:
+    share = found.reward_at_least
+    if share == 0:
+        return "does not lose"
+    if share == 1:
+        return "earns at least what the current one does"
+    if _loses(found):
+        return f"loses at most {share:.0%} of what the current one loses"
+    return f"earns at least {share:.0%} of what the current one does"
+
+
+def _loses(found: "Improvement") -> bool:
+    """Return whether the current policy loses, as far as the log tells."""
+    return found.whatif is not None and found.whatif["reward"].now.value < 0
+
+
+def unusual(found: "Improvement") -> list[str]:
+    """Return what a reader of the certificate would not expect."""
+    if _loses(found) and found.reward_at_least > 1:
+        return [
+            "the current policy loses, so that a larger --reward-at-least asks for less: type 1 "
+            "for no larger loss, 0 for none."
+        ]
+    return []
+
+
+def refusal(found: "Improvement", void: str | None = None) -> str:
+    """Return why there is no certified policy, and what would change that.
+
+    Args:
+        found: what was tested.
+        void: why the log's propensities could not be used.
+    """
+    if void is not None:
+        return (
+            "no policy is certified with this log, since nothing could be made of its "
+            f"propensities: {void}"
+        )
     first, last = found.tested[0], found.tested[-1]
     start = "no policy is certified with this log: "
     if first.disparity is not None and not first.fair:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sellf.fairness.off_policy import Groups, moves
+from sellf.fairness.off_policy import TINY, Groups, moves
 from sellf.planning.law import Floats
 
 CHEAP = 0.02
@@ -76,7 +76,7 @@ def chances(who: Groups, needs: Needs, decisions: float, target: float, least: F
         return np.clip(np.maximum(scale * size, needs.planned), least, 1.0)
 
     def error(scale: float) -> float:
-        noise = needs.people * spread / (decisions * at(scale))
+        noise = needs.people * spread / (decisions * np.maximum(at(scale), TINY))
         return variance(who, needs.influence, noise) ** 0.5
 
     if error(low) <= target:

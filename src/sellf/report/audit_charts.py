@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sellf.audit.result import Audit, GroupFigures
 from sellf.fairness.notions import define
 from sellf.logs.names import say
+from sellf.numbers import confidence
 from sellf.palette import VIEWS
 from sellf.report.charts import (
     Marks,
@@ -29,7 +30,7 @@ def _meaning(audit: Audit) -> str:
 def disparity(audits: Sequence[Audit]) -> Rows:
     """Return the disparity by notion, beside what is tolerated."""
     first = audits[0]
-    confidence = f"{1 - first.delta:.0%} interval"
+    level = f"{confidence(first.delta)} interval"
     marks = [
         Marks("ours", numbers(a.difference.value for a in audits), VIEWS["true"], "circle"),
         Marks("accepted only", numbers(a.naive for a in audits), VIEWS["accepted"], "cross"),
@@ -51,7 +52,7 @@ def disparity(audits: Sequence[Audit]) -> Rows:
         marks=marks,
         low=numbers(a.difference.low for a in audits),
         high=numbers(a.difference.high for a in audits),
-        interval=confidence,
+        interval=level,
         reference=Reference(first.omega, f"tolerated: {first.omega:g}", "x"),
         x_range=(0.0, None),
     )
@@ -78,14 +79,14 @@ def groups(audit: Audit) -> Rows:
     return Rows(
         title=f"{audit.notion.capitalize()} by group",
         text=f"For each group {_meaning(audit)}. All bars hold at once with "
-        f"{1 - audit.delta:.0%} confidence; estimates outside the shaded stretch are more than "
+        f"{confidence(audit.delta)} confidence; estimates outside the shaded stretch are more than "
         f"{audit.omega:g} below the highest.",
         x_label=audit.notion,
         names=distinct([shown(say(name)) for name, _ in items]),
         marks=marks,
         low=numbers(g.low for g in groups),
         high=numbers(g.high for g in groups),
-        interval=f"{1 - audit.delta:.0%} interval",
+        interval=f"{confidence(audit.delta)} interval",
         band=(max(highest - audit.omega, 0.0), highest, f"within {audit.omega:g} of the highest"),
         x_range=zoomed(x for g in groups for x in (g.low, g.high, g.naive, g.imputed)),
         tabled="the table of numbers",
@@ -156,7 +157,7 @@ def periods(audit: Audit) -> Plot:
         text += "; the log drifts, so nothing is said of all periods together. The intervals hold"
     return Plot(
         title=f"The disparity in {audit.notion} over time",
-        text=f"{text} for all periods at once with {1 - audit.delta:.0%} confidence.",
+        text=f"{text} for all periods at once with {confidence(audit.delta)} confidence.",
         x_label="period",
         y_label="disparity",
         x_names=[p.name for p in periods],

@@ -8,6 +8,7 @@ from sellf.audit.panel import FOUR_FIFTHS, Panel
 from sellf.audit.proxy import Proxy
 from sellf.audit.result import Audit
 from sellf.audit.strata import Within
+from sellf.numbers import confidence
 from sellf.report.charts import Marks, Reference, Rows, distinct, numbers, shown
 from sellf.report.page import Block, Grid, Items, Section
 
@@ -35,7 +36,7 @@ def _panel(panel: Panel) -> list[Block]:
             marks=[Marks("estimate", numbers(one.ratio.value for one in comparisons), 0, "circle")],
             low=numbers(one.ratio.low for one in comparisons),
             high=numbers(one.ratio.high for one in comparisons),
-            interval=f"{1 - panel.delta:.0%} interval",
+            interval=f"{confidence(panel.delta)} interval",
             reference=Reference(FOUR_FIFTHS, "four fifths", "x"),
             x_range=(0.0, None),
         ),
@@ -65,7 +66,7 @@ def _ladder(ladder: Ladder) -> list[Block]:
             marks=[Marks("middle", value, 0, "circle")],
             low=numbers(rung.interval.low for rung in rungs),
             high=numbers(rung.interval.high for rung in rungs),
-            interval=f"{1 - ladder.delta:.0%} interval",
+            interval=f"{confidence(ladder.delta)} interval",
             reference=Reference(ladder.omega, f"tolerated: {ladder.omega:g}", "x"),
             x_range=(0.0, None),
         ),
@@ -94,7 +95,7 @@ def _within(found: Within) -> list[Block]:
                 ],
                 low=numbers(span.low for span in spans),
                 high=numbers(span.high for span in spans),
-                interval=f"{1 - found.delta:.0%} interval",
+                interval=f"{confidence(found.delta)} interval",
                 band=(-found.omega, found.omega, f"tolerated: {found.omega:g}"),
                 x_range=(None, None),
             )
@@ -115,7 +116,7 @@ def _proxy(found: Proxy) -> list[Block]:
             marks=[Marks("middle", numbers(span.value for span in spans), 0, "circle")],
             low=numbers(span.low for span in spans),
             high=numbers(span.high for span in spans),
-            interval=f"{1 - found.delta:.0%} interval",
+            interval=f"{confidence(found.delta)} interval",
             band=(-found.omega, found.omega, f"tolerated: {found.omega:g}"),
         ),
         Grid(found._table(), "What the difference is, with and without the usual assumption"),

@@ -10,6 +10,7 @@ from sellf.audit.result import Audit, Audits, Origin
 from sellf.audit.terms import Words
 from sellf.fairness.notions import define
 from sellf.logs.names import say
+from sellf.numbers import confidence
 from sellf.report import audit_charts, audit_measures
 from sellf.report.audit_quality import data
 from sellf.report.charts import shown
@@ -114,7 +115,7 @@ def overall(audits: Sequence[Audit]) -> str:
 def answer(audit: Audit) -> str:
     """Return the answer in a sentence."""
     low, _, high = audit.difference
-    sure = f"{1 - audit.delta:.0%} confidence"
+    sure = f"{confidence(audit.delta)} confidence"
     if audit.void is not None:
         return (
             f"There is no verdict on {audit.notion}: the propensities contradict the decisions. "
@@ -148,8 +149,8 @@ def _together(audits: Sequence[Audit]) -> str:
     }
     parts = [said_of[v].format(_listed(names)) for v, names in by_verdict.items() if names]
     return (
-        f"At a tolerance of {audits[0].omega:g}, with {1 - audits[0].delta:.0%} confidence each, "
-        f"the decisions are {'; '.join(parts)}."
+        f"At a tolerance of {audits[0].omega:g}, with {confidence(audits[0].delta)} confidence "
+        f"each, the decisions are {'; '.join(parts)}."
     )
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sellf.logs.names import say
+from sellf.numbers import confidence
 from sellf.offline.improve import Improvement
 from sellf.offline.longterm import LongTerm
 from sellf.offline.result import Change, WhatIf
@@ -100,7 +101,7 @@ def _rows(title: str, text: str, changes: list[Change], result: WhatIf, label: s
         ],
         low=numbers(one.proposed.low for one in changes),
         high=numbers(one.proposed.high for one in changes),
-        interval=f"{1 - result.delta:.0%} interval of the proposed policy",
+        interval=f"{confidence(result.delta)} interval of the proposed policy",
         tabled="every measure",
     )
 
@@ -142,7 +143,7 @@ def _beside(result: WhatIf) -> list[Section]:
         },
         caption="every measure",
         note=f"Changes are paired: both policies on the same {result.people:,} people. Each "
-        f"interval holds with {1 - result.delta:.0%} confidence, those of groups together.",
+        f"interval holds with {confidence(result.delta)} confidence, those of groups together.",
     )
     return [
         Section("The picture", charts),
@@ -245,7 +246,7 @@ def _tested(found: Improvement) -> Section:
                     ("Certified on", f"{found.people[1]:,} other people"),
                     ("Tolerance", f"{found.notion} disparity of at most {found.omega:g}"),
                     ("Reward asked for", f"{found.reward_at_least:.0%} of the current one"),
-                    ("Confidence", f"{1 - found.delta:.0%} for each of the two promises"),
+                    ("Confidence", f"{confidence(found.delta)} for each of the two promises"),
                     ("Kind", "holds at this sample size" if found.finite_sample else "asymptotic"),
                 ]
             ),

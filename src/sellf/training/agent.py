@@ -96,7 +96,10 @@ class Agent:
         return self.spec.algorithm.statement(self.notion, self.spec.config, self.history)
 
     def in_world(self, world: World) -> "Agent":
-        """Return the same agent in another world, where people look alike to it."""
+        """Return the same agent in another world, where people look alike to it.
+
+        What its training said of a constraint is about the people of its own world, and left out.
+        """
         asked = ("groups", "columns", "actions")
         for name in asked:
             own, other = getattr(self.world.space, name), getattr(world.space, name)
@@ -105,7 +108,8 @@ class Agent:
                     f"the agent was trained where {name} are {short(own)}, and {world.name} has "
                     f"{short(other)}: it cannot decide there."
                 )
-        return replace(self, spec=replace(self.spec, world=WorldSpec(world.name, given=world)))
+        spec = replace(self.spec, world=WorldSpec(world.name, given=world))
+        return replace(self, spec=spec, history=[])
 
     @cached_property
     def fingerprint(self) -> str:
@@ -204,7 +208,14 @@ class Agent:
     def save(self, path: str | Path) -> Path:
         """Write the agent to a folder, whole or not at all; `sellf.load` reads it."""
         config = files.sealed_json({"format": FORMAT, **self.spec.to_config()})
-        return files.write_folder(Path(path), {"config.json": config, **self.tensors()})
+        rows = self.history
+        if not rows:
+            return files.write_folder(Path(path), {"config.json": config, **self.tensors()})
+        # With its metrics, since its statement follows from them.
+        lines = b"".join(map(metrics.line, rows))
+        own = self.tensors(metrics=metrics.note(len(rows), metrics.digest(rows)))
+        contents = {"config.json": config, "metrics.jsonl": lines, **own}
+        return files.write_folder(Path(path), contents)
 
     def tensors(self, **notes: str) -> dict[str, bytes]:
         """Return the parameters with notes, and a world that no name can make again, as files."""
