@@ -173,3 +173,47 @@ def test_columns_of_different_lengths_are_refused_in_a_sentence():
     encoding = learn_encoding(people, bins=False)
     with pytest.raises(InputError, match=r"differ in length \('income' 3, 'debt' 1\)"):
         encoding.encode(people | {"debt": [3.0]})
+
+
+def test_a_feature_called_like_the_column_of_groups_is_not_replaced():
+    people = log(2000, 3)
+    people["group"] = people.pop("x")
+    with pytest.raises(InputError, match="rename the column"):
+        sellf.improve(people, seed=1, **(ASKED | {"features": ["group"]}), **COLUMNS)
+    found = sellf.improve(
+        people, seed=1, **(ASKED | {"features": ["group"], "use_group": False, "omega": 0.9}),
+        **COLUMNS,
+    )  # fmt: skip
+    assert {segment.feature for segment in found.segments} == {"group"}
+
+
+def test_propensities_that_cannot_be_right_are_named_before_anything_else():
+    people = log(2000, 3)
+    people["p"] = 1 - np.asarray(people["p"])
+    found = sellf.improve(people, seed=1, **ASKED, **COLUMNS)
+    assert not found.certified
+    assert "propensities contradict the decisions" in found.sentence
+
+
+def test_a_share_of_a_loss_is_called_one():
+    """Where the current policy loses, 150% of what it earns is a larger loss."""
+    rng = np.random.default_rng(0)
+    number = 4000
+    x, p = rng.random(number), np.full(number, 0.5)
+    accepted = (rng.random(number) < p).astype(int)
+    repaid = (rng.random(number) < 0.2 + 0.4 * x).astype(float)
+    people = {
+        "g": rng.choice(["a", "b"], number),
+        "x": x,
+        "p": p,
+        "yes": accepted,
+        "paid": np.where(accepted == 1, repaid, np.nan),
+    }
+    asked = {"features": ["x"], "cost": 0.6, "omega": 0.5, "notion": "demographic", "seed": 1}
+    columns = {"group": "g", "decision": "yes", "outcome": "paid", "propensity": "p"}
+    found = sellf.improve(people, reward_at_least=1.5, **asked, **columns)
+    assert "loses at most 150% of what the current one loses" in found.sentence
+    assert any("asks for less" in text for text in found.warnings)
+    found = sellf.improve(people, reward_at_least=0.5, **asked, **columns)
+    assert "loses at most 50% of what the current one loses" in found.sentence
+    assert not any("asks for less" in text for text in found.warnings)
