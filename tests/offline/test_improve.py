@@ -217,3 +217,12 @@ def test_a_share_of_a_loss_is_called_one():
     found = sellf.improve(people, reward_at_least=0.5, **asked, **columns)
     assert "loses at most 50% of what the current one loses" in found.sentence
     assert not any("asks for less" in text for text in found.warnings)
+
+
+def test_accepting_nobody_is_not_the_safest_of_policies_measured_among_the_accepted():
+    """Its predictive parity is not defined: it stood first, failed, and ended the search."""
+    asked = ASKED | {"use_group": False, "notion": "predictive-parity", "omega": 0.3}
+    people = log(3000, 5)
+    found = sellf.improve(people, seed=1, **asked, **COLUMNS)
+    for one in found.tested:
+        assert one.candidate.policy.probability({"x": people["x"]}).mean() > 0.01

@@ -18,6 +18,8 @@ from sellf.offline.advantage import Outlook
 SLACK, PER_REACH, STEEP, STEEP_FROM = 1.04, 2.0, 6.0, 0.2
 """How much wider than a normal bound one is that holds at every sample size, by how far a single
 row reaches in units of the standard error."""
+NOBODY = 1e-6
+"""A share that counts as none."""
 
 
 class Forecast(NamedTuple):
@@ -58,7 +60,7 @@ class Bins:
         slope, base = self._parts(self.rate.of.by_label(chance[:, None]), len(chance))
         below, whole = self._parts(self.rate.among.by_label(chance[:, None]), len(chance))
         size = self.number.sum(axis=1)
-        level = np.maximum((below * self.label + whole * self.number).sum(axis=2) / size, 1e-6)
+        level = np.maximum((below * self.label + whole * self.number).sum(axis=2) / size, NOBODY)
         utility = (slope * self.label + base * self.number).sum(axis=2) / size / level
         # Each row adds tilt s + rest, whose mean is 0, to the numerator of the utility's error.
         tilt = slope - utility[..., None] * below
@@ -77,7 +79,10 @@ class Bins:
         gap = np.ptp(utility, axis=1)
         radius = radius + self._open(tilt, size * level)
         earned = (chance @ (self.label - self.cost * self.number).sum(axis=0)) / size.sum()
-        return Forecast(gap, earned, gap + radius)
+        # Of a policy that accepts nobody of some group nothing can be certified that is measured
+        # among the accepted.
+        undefined = (level <= NOBODY).any(axis=1)
+        return Forecast(gap, earned, np.where(undefined, 1.0, gap + radius))
 
     def _open(self, tilt: Floats, whole: Floats) -> Floats:
         """Return how far apart groups may be further, as some outcomes may be good or bad."""
