@@ -327,3 +327,28 @@ def test_what_resuming_would_pass_over_is_refused(tmp_path, capsys, monkeypatch,
     monkeypatch.chdir(tmp_path)
     assert main(["train", *words.split(), "--resume", "runs/a"]) == 2
     assert f"leave {named} out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("audit x.csv --group race --groups Black --groups White", "--groups"),
+        ("audit x.csv --group race --decision a --omega 0.1 --omega=0.2", "--omega"),
+        ("train lending ppo --set population=300 --set window=200", "--set"),
+        ("train lending ppo --learning-rate 1e-4 --learning_rate 1e-3", "--learning-rate"),
+        ("improve x.csv --feature a --feature b --cost 0.1 --cost 0.2", "--cost"),
+        ("study run paper --workers 2 --workers 3", "--workers"),
+    ],
+)
+def test_an_option_with_two_values_is_refused_rather_than_the_last_taken(capsys, words, name):
+    assert main(words.split()) == 2
+    assert f"{name} is typed twice" in capsys.readouterr().err
+
+
+def test_options_that_may_be_repeated_are(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    rows = ["race,sex,approved", *["b,f,1", "w,m,0", "b,m,0", "w,f,1"] * 30]
+    log.write_text("\n".join(rows) + "\n")
+    words = ["--group", "race", "--group", "sex", "--decision", "approved"]
+    typed = [*words, "--notion", "demographic", "--seed", "1", "--seed", "1", "--json", "--json"]
+    assert main(["audit", str(log), *typed]) == 0

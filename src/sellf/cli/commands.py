@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import tyro
 
 from sellf import interrupts
+from sellf.cli import repeated
 from sellf.cli.arguments import Count, File, Flag, Folder, OwnNotion, Seed, Steps, Text
 from sellf.cli.audit_flags import ColumnFlags, JudgeFlags, MeasureFlags, OutputFlags, ReadingFlags
 from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
@@ -388,8 +389,11 @@ def run(arguments: Sequence[str]) -> None:
     if command in SLOW and not {"-h", "--help"} & set(arguments):
         with interrupts.nothing_to_lose():
             import_module(SLOW[command])
+    known = commands_for(arguments)
+    if command in known:
+        repeated.check(known[command], arguments[1:])
     tyro.extras.subcommand_cli_from_dict(
-        commands_for(arguments),
+        known,
         prog="sellf",
         description=DESCRIPTION,
         args=arguments,
