@@ -58,7 +58,7 @@ def main() -> None:
             chosen.append(name)
             left -= found[name]
     LIST.write_text(HEADER + "".join(f"{name}\n" for name in sorted(chosen)))
-    print(f"{len(chosen)} of {len(found)} tests: {sum(found.values()) - left:.0f} s; left {left:.0f}")
+    print(f"{len(chosen)} of {len(found)} tests; {left:.0f} of {sum(found.values()):.0f} s left")
 
 
 if __name__ == "__main__":
