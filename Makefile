@@ -9,6 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --requirement
 PROJECT := $(PIP) --no-deps --no-build-isolation --editable .
 
+# Without bytecode, every process that a test starts would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo docs test test-long test-slow fuzz kills lint format build check-build sbom bench bench-rivals tables lock clean
 .DEFAULT_GOAL := help
 
