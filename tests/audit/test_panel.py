@@ -222,3 +222,16 @@ def test_a_reference_that_is_no_group_is_told(capsys):
     assert "the groups are 'Black', 'White'" in capsys.readouterr().err
     with pytest.raises(InputError, match="anytime"):
         sellf.audit(lending(200), **COLUMNS, anytime=True, panel=True)
+
+
+def test_where_no_outcome_is_hidden_nothing_is_imputed():
+    rng = np.random.default_rng(0)
+    approved, repaid = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    log = {"g": rng.choice(["a", "b"], 400), "approved": approved, "repaid": repaid}
+    found = sellf.audit(
+        log, group="g", decision="approved", outcome="repaid", notion="opportunity",
+        trust_rejected_outcomes=True,
+    )  # fmt: skip
+    assert found.imputed == pytest.approx(found.difference.value)
+    assert found.naive == 0
+    assert "known of accepted people only" not in page(found)

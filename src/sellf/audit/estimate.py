@@ -48,6 +48,8 @@ def views(
     less = average_less(sums, predicted=predicted) if averaged and rate.hides else (0.0, 0.0)
     few, many = hidden_positives(sums, less, predicted=predicted, trusted=trusted)
     imputed = total.predicted_rejected if predicted else guessed(sums)
+    if trusted:  # nothing is hidden, so there is nothing to fill in
+        imputed = few
     # What is not identified may be all good or all bad: outcomes of the rejected without overlap,
     # and those of the accepted that are not known yet.
     ends = np.array(

@@ -168,6 +168,11 @@ def periods(audit: Audit) -> Plot:
     )
 
 
+def nothing_hidden(audit: Audit) -> bool:
+    """Return whether the log also holds the outcomes of the rejected."""
+    return any("outcomes of the rejected" in line for line in audit.assumptions)
+
+
 def overlap(audits: Sequence[Audit]) -> list[Section]:
     """Return who could have been accepted; the same for all notions."""
     title = "What the accepted can tell of the rejected"
@@ -175,8 +180,7 @@ def overlap(audits: Sequence[Audit]) -> list[Section]:
     if found is None:
         if not any(define(audit.notion).hides for audit in audits):
             return []
-        trusted = any("outcomes of the rejected" in line for line in audits[0].assumptions)
-        if trusted:
+        if nothing_hidden(audits[0]):
             return []
         text = (
             "The log does not say how likely each person was to be accepted (no propensities), and "

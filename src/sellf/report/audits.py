@@ -88,7 +88,9 @@ def page(result: Audit | Audits) -> Page:
 
 def _kicker(audit: Audit) -> str:
     """Return what the page is, of which file, and when it was written."""
-    what = "Audit of a decision log, where the outcome is known of accepted people only"
+    what = "Audit of a decision log"
+    if not audit_charts.nothing_hidden(audit):
+        what += ", where the outcome is known of accepted people only"
     origin = audit.origin
     names = [] if origin is None else [shown(Path(name).name) for name in origin.files[:3]]
     of = [", ".join(names)] if names else []
