@@ -54,6 +54,8 @@ def test_an_edited_verdict_is_not_believed(tmp_path, text, capsys):
         {"overlap": {"level": 0.1, "by_group": {"Black": [1]}, "below": {"Black": 1}}},
         {"truth": {"Black": 0.5}},
         {"sensitivity": [{"level": 1.0, "low": 0.2, "high": 0.3, "verdict": "fair"}]},
+        {"sensitivity": [{"level": None, "low": 0.2, "high": 0.3, "verdict": "unfair"}]},
+        {"sensitivity": [{"level": 0.5, "low": 0.2, "high": 0.3, "verdict": "unfair"}]},
     ],
     ids=str,
 )

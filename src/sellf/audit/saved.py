@@ -149,6 +149,7 @@ def _same_verdict(what: str, verdict: Any, interval: Interval, omega: float) -> 
 
 
 def _doubt(saved: dict[str, Any], omega: float) -> Doubt:
+    _within(saved["level"], 1.0, 1e12)
     found: Doubt = _tuple(Doubt, saved)
     interval = _ordered(Interval(found.low, found.low, found.high))
     _same_verdict(f"the sensitivity at {found.level:g}", found.verdict, interval, omega)
