@@ -14,6 +14,7 @@ GOOD = ["--group", "race", "--decision", "frisked", "--accepted-value", "Y", "--
 HIDDEN = [*GOOD, "--outcome", "gun", "--positive-value", "Y", "--hide-rejected-outcomes"]
 PROXY = [*GOOD[2:], "--notion", "demographic", "--group-probability"]
 FOUND = [*GOOD, "--outcome", "gun", "--positive-value", "Y", "--notion", "predictive-parity"]
+EITHER = ["gun | knife" if word == "gun" else word for word in FOUND]
 SHARES = [*GOOD, "--notion", "demographic"]
 WITHOUT = ["--group", "race", "--notion", "demographic", "--seed", "1"]
 CSV = "log.csv"
@@ -45,7 +46,7 @@ MISTAKES = [
     (CSV, [*GOOD, "--outcome", "gun | rifle", "--notion", "accuracy"], "no column 'rifle'"),
     (CSV, [*GOOD, "--outcome", "gun | gun", "--notion", "accuracy"], "name each column once"),
     (CSV, [*GOOD, "--outcome", "gun |", "--notion", "accuracy"], "name each column once"),
-    (CSV, [*FOUND, "--outcome", "gun | knife", "--feature", "knife"], "leave it out"),
+    (CSV, [*EITHER, "--feature", "knife"], "leave it out"),
     (CSV, [*SHARES, "--where", "year == "], "a number, or a word in single quotes"),
     (CSV, [*SHARES, "--where", "year = twenty"], "put words in single quotes"),
     (CSV, [*SHARES, "--where", "jahr = 2014"], "no column 'jahr' (where)"),
@@ -150,7 +151,7 @@ MISTAKES = [
     (CSV, [*HIDDEN, "--decided-on", "day", "--matures-after", "a year"], "52w, 12mo or 1y"),
     (CSV, GOOD, "Type --outcome"),
     (CSV, [*HIDDEN, "--propensity", "score"], "a chance lies between 0 and 1"),
-    (CSV, [*SHARES, "--notion", "fairness"], "It is one of"),
+    (CSV, [*GOOD, "--notion", "fairness"], "It is one of"),
     # Configurations.
     ("typo.toml", [], "Did you mean decision?"),
     ("no_log.toml", [], 'write file = "loans.csv" under [log]'),

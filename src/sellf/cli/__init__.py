@@ -87,6 +87,10 @@ def _run(arguments: Sequence[str]) -> int:
         return 141
     except OSError as error:
         _tell(plain(_of_the_machine(error)))
+        try:
+            sys.stdout.flush()
+        except OSError:  # it is the output that is full; Python would try again on its way out
+            _silence(sys.stdout)
         return 2
     except UnicodeEncodeError:
         _tell("a name holds bytes that are no text: rename the file or folder.")
