@@ -94,6 +94,7 @@ def test_a_world_by_name_needs_no_tables(agent, tmp_path):
     assert sorted(path.name for path in (tmp_path / "agent").iterdir()) == [
         "agent.safetensors",
         "config.json",
+        "metrics.jsonl",
     ]
     assert tables(sellf.load(tmp_path / "agent").world) == tables(agent.world)
 
