@@ -187,6 +187,15 @@ def test_a_feature_called_like_the_column_of_groups_is_not_replaced():
     assert {segment.feature for segment in found.segments} == {"group"}
 
 
+def test_the_group_itself_may_be_a_feature_under_any_way_of_naming_it():
+    people = log(2000, 3)
+    people["group"] = people.pop("race")
+    for named in ("group", ["group"]):
+        asked = ASKED | {"features": ["x", "group"], "omega": 0.9}
+        found = sellf.improve(people, seed=1, **asked, **(COLUMNS | {"group": named}))
+        assert found.tested
+
+
 def test_propensities_that_cannot_be_right_are_named_before_anything_else():
     people = log(2000, 3)
     people["p"] = 1 - np.asarray(people["p"])

@@ -195,11 +195,6 @@ def improve(
     names = names_of(features, "features")
     if not names:
         raise InputError("features is empty: name the columns that the policy decides from.")
-    if use_group and OF_GROUPS in names and options.get("group") != OF_GROUPS:
-        raise InputError(
-            f"features names a column {OF_GROUPS!r}, and with use_group the policy takes the names "
-            "of groups under that name: rename the column."
-        )
     history = read(log, reading_options({"features": (), **options}), names, limits)
     if history.everyone.people < FEWEST:
         raise InputError(
@@ -251,9 +246,16 @@ def improve(
 def _columns(history: History, names: Sequence[str], use_group: bool) -> dict[str, Values]:
     """Return the columns that a policy decides from, the group among them if it may see it."""
     found = {name: history.extra[name] for name in names}
-    if use_group:
-        found[OF_GROUPS] = np.array([str(n) for n in history.rows.names])[history.rows.codes]
-    return found
+    if not use_group:
+        return found
+    group = np.array([str(n) for n in history.rows.names])[history.rows.codes]
+    # A feature of that name may stay if it is the group itself.
+    if any(str(x) != y for x, y in zip(found.get(OF_GROUPS, ()), group, strict=False)):
+        raise InputError(
+            f"features names a column {OF_GROUPS!r}, and with use_group the policy takes the names "
+            "of groups under that name: rename the column."
+        )
+    return found | {OF_GROUPS: group}
 
 
 def _lesson(history: History, columns: dict[str, Values], rows: NDArray[np.intp]) -> Lesson:
