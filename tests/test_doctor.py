@@ -79,7 +79,7 @@ def test_a_cache_that_cannot_be_written_is_broken_and_the_answer_is_said(here, c
     with pytest.raises(SystemExit) as leaving:
         main(["doctor"])
     assert leaving.value.code == 1
-    assert "broken: compiled programs cannot be kept" in capsys.readouterr().out
+    assert "broken: compiled programs cannot be stored" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("folder", [None, "gs://bucket/cache"])

@@ -233,7 +233,7 @@ def test_a_tracker_that_fails_whenever_is_left_out_and_the_others_go_on(monkeypa
     with pytest.warns(LogWarning) as warned:
         agent = train(out=name, log=["wandb", lambda i, row: seen.append(row["reward"])])
     assert [str(w.message) for w in warned] == [
-        f"the log to wandb of {name} failed and is left out from here on; the training goes on. "
+        f"the log to wandb of {name} failed and is disabled from here on; the training continues. "
         "(ConnectionError: no network)"
     ]
     assert same(agent, plain)

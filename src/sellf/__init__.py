@@ -1,7 +1,7 @@
 """Fair decisions over time when outcomes are only seen for the accepted.
 
-The names below are the public ones. Importing them needs NumPy alone: what trains or simulates
-brings JAX in when it is first used.
+The names below are the public interface. Importing them requires NumPy only: functions that train
+or simulate import JAX when they are first used.
 """
 
 import sellf.interrupts as _interrupts  # noqa: F401, I001 - before what takes a while to import
@@ -71,7 +71,7 @@ _LAZY = {
     "world_from_functions": "sellf.envs.functions",
     "Actions": "sellf.envs.build",
 }
-"""Names that need JAX, and the modules that bring it in when they are first used."""
+"""Names that need JAX, and their modules, which are imported when they are first used."""
 
 _LATER = {
     "Cutoffs": "sellf.offline.cutoffs",
@@ -83,7 +83,7 @@ _LATER = {
     "WhatIf": "sellf.offline.result",
     "whatif": "sellf.offline.whatif",
 }
-"""Names that need no JAX, but a while to import."""
+"""Names that do not need JAX but are slow to import, and their modules."""
 
 if "gymnasium" in _sys.modules:
     from sellf.envs.registration import register as _register

@@ -1,7 +1,7 @@
-"""How long something took here before, to say how long it will take now.
+"""Durations of earlier tasks on this machine, from which those of new tasks are estimated.
 
-Kept beside the compiled programs, as seconds by kind and size; whatever is wrong with that file
-costs an estimate and nothing else.
+They are stored next to the compiled programs, in seconds per unit of size for each kind of task. If
+the file is damaged, there is no estimate, and nothing else is affected.
 """
 
 import json
@@ -11,11 +11,11 @@ from pathlib import Path
 
 NAME = "durations.json"
 MOST = 200
-"""Kinds of work that are remembered."""
+"""The largest number of kinds of tasks that are stored."""
 
 
 def cache_folder() -> str:
-    """Return the folder for what need not be made twice; empty if nothing is to be kept.
+    """Return the cache folder; an empty string if nothing is to be cached.
 
     $SELLF_CACHE, else $XDG_CACHE_HOME/sellf, else ~/.cache/sellf.
     """
@@ -24,13 +24,13 @@ def cache_folder() -> str:
 
 
 def expected(kind: str, size: float = 1.0) -> float | None:
-    """Return how many seconds it will take, in proportion to its size; None if nobody knows."""
+    """Return the expected seconds of a task, proportional to its size; None if unknown."""
     found = _read().get(kind)
     return None if found is None else found * size
 
 
 def note(kind: str, seconds: float, size: float = 1.0) -> None:
-    """Remember how long something took."""
+    """Store how long a task took."""
     folder = cache_folder()
     if not folder or "://" in folder or size <= 0:
         return
@@ -39,7 +39,7 @@ def note(kind: str, seconds: float, size: float = 1.0) -> None:
     with suppress(OSError):
         target = Path(folder) / NAME
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: another command may read it at this moment.
+        # Written atomically: another command may read the file at the same time.
         part = target.with_suffix(f".{os.getpid()}.tmp")
         part.write_text(json.dumps(content), encoding="utf-8")
         part.replace(target)

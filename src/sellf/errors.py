@@ -1,11 +1,11 @@
-"""Errors that are for the person who typed something, not for whoever mends the code."""
+"""Errors caused by the user's input, as opposed to errors in the code."""
 
 import re
 
 RENAMED = {"feature": "features"}
-"""Flags whose argument in Python is called something else."""
+"""Flags whose argument in Python has another name."""
 WORDED = ("by", "encoding", "engine", "model", "notion", "other")
-"""Flags whose value is a word in small letters; other words in small letters are prose."""
+"""Flags whose value is a lower-case word; after other flags, lower-case words are prose."""
 _FLAG = re.compile(
     r"(?P<command>`[^`]*`)"
     r"|(?<![\w-])--(?P<flag>[a-z]+(?:-[a-z]+)*)"
@@ -15,15 +15,15 @@ _FLAG = re.compile(
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message says what to type instead.
+    """Raised if an input cannot be used; the message says what to type instead.
 
-    Messages name flags. In Python they name the arguments of the same meaning; the command line
-    prints the message as it was written, alone, and ends with exit code 2.
+    Messages name flags. In Python they name the corresponding arguments instead; the command line
+    prints the message as it was written, without a traceback, and exits with code 2.
     """
 
     @property
     def typed(self) -> str:
-        """The message for whoever types commands."""
+        """The message for users of the command line."""
         return super().__str__()
 
     def __str__(self) -> str:

@@ -1,16 +1,21 @@
-"""What is installed only if asked for, and what each part enables."""
+"""The optional dependencies (extras), and what each enables."""
 
+import shutil
 from dataclasses import dataclass
 from importlib.util import find_spec
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+            "microsoft-edge", "msedge")  # fmt: skip
+"""Browsers that can print a page from the command line."""
 
 
 @dataclass(frozen=True)
 class Extra:
-    """Packages that `pip install 'sellf[NAME]'` brings."""
+    """The packages that `pip install 'sellf[NAME]'` adds."""
 
     enables: str
     modules: dict[str, str]
-    """What is imported, by the name of its package."""
+    """The module to import, by the name of its package."""
 
     @property
     def missing(self) -> list[str]:
@@ -54,15 +59,20 @@ EXTRAS = {
 
 
 def install(extra: str) -> str:
-    """Return what to type to have an extra."""
+    """Return the command that installs an extra."""
     return f"pip install 'sellf[{extra}]'"
 
 
 def what_to_type(error: ImportError) -> str | None:
-    """Return the sentence for an import that failed because an extra is not installed."""
+    """Return the message for an import that failed because an extra is not installed."""
     for name, extra in EXTRAS.items():
         for package in extra.missing:
             if error.name is not None and error.name.split(".")[0] == extra.modules[package]:
                 return f"this needs {package}, which is not installed: type `{install(name)}`."
-    # What the library itself raises says already what to type.
+    # Messages of the library itself already say what to type.
     return str(error) if error.name is None and "`pip install" in str(error) else None
+
+
+def browser() -> str | None:
+    """Return the path of a browser that can print; None if none is installed."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)

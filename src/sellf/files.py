@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and that cannot run code: JSON, JSON lines, safetensors."""
+"""Files that are written atomically and cannot run code: JSON, JSON lines, safetensors."""
 
 import errno
 import json
@@ -20,9 +20,9 @@ from sellf import leftovers
 from sellf.errors import InputError
 
 LARGEST = 2**30
-"""Bytes of a file that is read whole; what claims to be larger is none of ours."""
+"""The largest size in bytes of a file that is read at once; larger files are refused."""
 LARGEST_TEXT = 2**26
-"""The same for JSON."""
+"""The largest size in bytes of a JSON file."""
 RUN = (
     "config.json",
     "metrics.jsonl",
@@ -33,20 +33,20 @@ RUN = (
     "sha256sums",
     "loggers.json",
 )
-"""What a run's folder may hold, in a store too; no output is written over these."""
+"""The files of a run's folder, also in a store; no output is written over these."""
 _STREAMS = re.compile(r"/dev/(?P<name>stdout|stderr|null)|/(dev|proc/self)/fd/(?P<number>\d{1,6})")
 _NUMBERS = {"stdout": 1, "stderr": 2}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") -> None:
-    """Refuse output, before any work is done, that would replace an input or cannot be written.
+    """Refuse an output that would replace an input or cannot be written, before any work is done.
 
     Args:
-        path: where the output is to go.
-        inputs: the files that are read, and folders of which anything may be; those that do not
-            exist do not matter.
-        option: what was typed before the path.
+        path: the output file.
+        inputs: the files that are read, and folders from which any file may be read; paths that do
+            not exist are ignored.
+        option: the option with which the path was given.
     """
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent} for {option} {path}: make it first.")
@@ -70,7 +70,7 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
         )
     target = _where(path)
     if not target.parent.is_dir():
-        raise InputError(f"{option} {path} leads to {target}, whose folder is not there.")
+        raise InputError(f"{option} {path} leads to {target}, whose folder does not exist.")
     refused = target if target.exists() else target.parent
     if not os.access(refused, os.W_OK) or not os.access(target.parent, os.W_OK):
         raise InputError(f"cannot write {option} {path}: {os.strerror(errno.EACCES)}.")
@@ -78,26 +78,26 @@ def check_output(path: Path, inputs: Iterable[Path] = (), option: str = "-o") ->
 
 
 def _where(path: Path) -> Path:
-    """Return where links lead."""
+    """Return the target of a path after following links."""
     try:
         return path.resolve()
-    except (RuntimeError, OSError, ValueError):  # by the version of Python; a zero byte
+    except (RuntimeError, OSError, ValueError):  # depends on the Python version; or a null byte
         raise InputError(
-            f"{path} is a link that leads back to itself, or no name: give another one."
+            f"{path} is a link that leads back to itself, or not a valid name: give another one."
         ) from None
 
 
 def _same_place(path: Path, other: Path) -> bool:
-    """Return whether a path is that file, by whatever name, or within that folder."""
+    """Return whether a path is the same file as `other`, or is within the folder `other`."""
     if other.is_dir():
         return _where(path).is_relative_to(_where(other))
     return path.exists() and other.exists() and path.samefile(other)
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole: beside it first, then in its place; only standard output is written to.
+    """Write a file atomically, by renaming a temporary file; standard output is written directly.
 
-    What a link leads to is written, and the link stays.
+    If the path is a link, its target is replaced and the link is kept.
     """
     try:
         if _streamed(path):
@@ -123,7 +123,7 @@ def write(path: Path, content: bytes) -> None:
     except OSError as error:
         Path(name).unlink(missing_ok=True)
         raise InputError(
-            f"cannot write {path}: {error.strerror}. What was there is as it was."
+            f"cannot write {path}: {error.strerror}. An existing file is as it was."
         ) from None
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -131,15 +131,15 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _streamed(path: Path) -> bool:
-    """Return whether a path is this process' own output, or nowhere: there is no file to replace.
+    """Return whether a path is a stream of this process or /dev/null, which is written directly.
 
-    A named pipe without a reader would be waited for, and a device may be anything.
+    Other devices and named pipes are refused: a pipe without a reader would block.
     """
     return _STREAMS.fullmatch(str(path.absolute())) is not None
 
 
 def _to_stream(path: Path, content: bytes) -> None:
-    """Write to an output that this process has: opened anew, a file behind it would be emptied."""
+    """Write to a stream of this process; opening its path again would truncate a file behind it."""
     number = _number(path)
     if number is None:
         return
@@ -150,7 +150,7 @@ def _to_stream(path: Path, content: bytes) -> None:
 
 
 def _number(path: Path) -> int | None:
-    """Return which of the process' outputs a path means, if it means one; /dev/null is none."""
+    """Return the file descriptor that a path stands for; None for /dev/null and other paths."""
     found = _STREAMS.fullmatch(str(path.absolute()))
     if found is None:
         return None
@@ -158,23 +158,23 @@ def _number(path: Path) -> int | None:
 
 
 def is_stdout(path: Path) -> bool:
-    """Return whether a path leads to where this process prints."""
+    """Return whether a path is the standard output of this process."""
     if _number(path) == 1:
         return True
     try:
         where, printed = path.stat(), os.fstat(1)
-    except (OSError, ValueError):  # a zero byte is no name
+    except (OSError, ValueError):  # a null byte in the name
         return False
     return not stat.S_ISCHR(where.st_mode) and os.path.samestat(where, printed)
 
 
 def check_run(folder: Path) -> None:
-    """Refuse a run whose files are links, which may lead anywhere, or no regular files."""
+    """Refuse a run whose files are links, which may lead anywhere, or not regular files."""
     check_own((folder / name for name in RUN), "a run")
 
 
 def check_own(paths: Iterable[Path], what: str) -> None:
-    """Refuse files of a folder that are links or no regular files."""
+    """Refuse files of a folder that are links or not regular files."""
     for path in paths:
         if path.is_symlink():
             raise InputError(f"{path} is a link: {what} holds its files itself. Put a copy there.")
@@ -183,7 +183,7 @@ def check_own(paths: Iterable[Path], what: str) -> None:
 
 
 def write_folder(path: Path, contents: dict[str, bytes]) -> Path:
-    """Write a folder of files that did not exist, whole or not at all."""
+    """Write a new folder of files atomically."""
     if path.exists() or path.is_symlink():
         raise InputError(f"{path} exists: choose another name, or remove it first.")
     prefix, suffix = leftovers.affixes(path.name)
@@ -210,23 +210,23 @@ def write_folder(path: Path, contents: dict[str, bytes]) -> Path:
 
 
 def _umask() -> int:
-    """Return which permissions new files do not get; temporary ones start with fewer."""
+    """Return the permissions that new files do not get, which temporary files do not follow."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def read(path: Path, most: int = LARGEST, *, follow: bool = True) -> bytes:
-    """Return what a regular file holds, of `most` bytes; a link is read only if `follow` is set.
+    """Return the content of a regular file of at most `most` bytes; follow links if `follow`.
 
-    A device or pipe could go on for ever, and is refused.
+    Devices and pipes, which may be endless, are refused.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise InputError(f"{path} is not a regular file, and is not read.")
-        content = file.read(most + 1) or b""  # of what has nothing to read yet, None
+        content = file.read(most + 1) or b""  # None if there is nothing to read yet
     if len(content) > most:
         raise InputError(f"{path} has more than {most:,} bytes: it is not what was expected here.")
     return content
@@ -237,7 +237,7 @@ def tensors_to_bytes(arrays: dict[str, np.ndarray], **notes: str) -> bytes:
     from safetensors.numpy import save
 
     ordered = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    # One note: of several, safetensors writes one first by chance.
+    # A single entry, since safetensors writes several in random order.
     said = json.dumps(notes | {"sha256": _checksum(ordered)}, sort_keys=True)
     return save(ordered, metadata={"sellf": said})
 
@@ -246,8 +246,8 @@ def read_tensors(path: Path, *, finite: bool = False) -> dict[str, np.ndarray]:
     """Read arrays in the safetensors format; refuse them if they are not as they were written.
 
     Args:
-        path: of the file.
-        finite: whether every number has to be one.
+        path: the file.
+        finite: whether to refuse NaN and infinities.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load
@@ -265,7 +265,9 @@ def read_tensors(path: Path, *, finite: bool = False) -> dict[str, np.ndarray]:
     if finite:
         bad = [name for name, array in arrays.items() if not _finite(array)]
         if bad:
-            raise InputError(f"{path}: {', '.join(bad)} holds what is not a number. {AGAIN}")
+            raise InputError(
+                f"{path}: {', '.join(bad)} contains a value that is not a number. {AGAIN}"
+            )
     return arrays
 
 
@@ -282,7 +284,7 @@ def _checksum(arrays: dict[str, np.ndarray]) -> str:
 
 
 def metadata(content: bytes) -> dict[str, str]:
-    """Return what a safetensors file says of itself: a length (8 bytes), then a head in JSON."""
+    """Return the metadata of a safetensors file: its length (8 bytes) is followed by JSON."""
     length = int.from_bytes(content[:8], "little")
     said = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
     return json.loads(said.get("sellf", "{}"))
@@ -293,14 +295,14 @@ def _finite(array: np.ndarray) -> bool:
 
 
 def parse_json(content: bytes) -> Any:
-    """Return what JSON says; a ValueError where it says what no number or text can be."""
+    """Parse JSON; raise a ValueError if it contains invalid numbers or text."""
     text = content.decode(json.detect_encoding(content))
     try:
         parsed = json.loads(text, parse_constant=_no_number, parse_float=_float)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if _SURROGATE.search(text):
-        # Half of a character, which nothing can print.
+        # A lone surrogate, which cannot be printed.
         json.dumps(parsed, ensure_ascii=False).encode()
     return parsed
 
@@ -317,7 +319,7 @@ def _float(text: str) -> float:
 
 
 def sealed_json(content: dict[str, Any]) -> bytes:
-    """Return an object as JSON, with a checksum that `read_json` compares."""
+    """Return an object as JSON, with a checksum that `read_json` verifies."""
     return json.dumps(sealed(content), indent=2).encode()
 
 
@@ -327,13 +329,13 @@ def sealed(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def seal(content: dict[str, Any]) -> str:
-    """Return the checksum of plain values, whether or not they hold one."""
+    """Return the checksum of an object, ignoring a checksum that it contains."""
     plain = {name: value for name, value in content.items() if name != "sha256"}
     return sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def notes(path: Path) -> dict[str, str]:
-    """Return what a safetensors file says of itself; nothing if it cannot be read."""
+    """Return the metadata of a safetensors file; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             start = file.read(8)
@@ -345,12 +347,12 @@ def notes(path: Path) -> dict[str, str]:
 def read_json(
     path: Path, expected_format: int, needed: dict[str, type], *, sealed: bool = True
 ) -> dict[str, Any]:
-    """Read a JSON object written by this version, with the entries (and their types) it needs.
+    """Read a JSON object and check its format, its required entries and its checksum.
 
     Args:
-        path: of the file.
-        expected_format: the number that it has to have under "format".
-        needed: its entries.
+        path: the file.
+        expected_format: the required value of the entry "format".
+        needed: the required entries and their types.
         sealed: whether it has a checksum.
     """
     if not path.parent.is_dir():

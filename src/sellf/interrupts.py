@@ -1,13 +1,13 @@
-"""Signals that stop a command (Ctrl-C and SIGTERM): not lost, and without harm.
+"""Handling of signals that stop a command (Ctrl-C and SIGTERM), safely and without losing any.
 
-Python raises KeyboardInterrupt wherever it happens to be. Within a callback of a library, or while
-a module is imported, that may be caught, only be reported, or break what cannot bear it. So it is
-also remembered, and whatever takes long asks before it begins. While a command starts or a program
-is compiled, nothing can be lost: there it ends at once, whatever its main thread is at. SIGTERM, by
-which a system ends a command, is the same with another exit code, and does not wait for ever.
+Python raises KeyboardInterrupt at whatever point it has reached. Within a callback of a library, or
+during an import, the exception may be swallowed, only be reported, or leave a broken state. So the
+signal is also recorded, and long steps check for it before they begin. While a command starts or a
+program is compiled, no work can be lost: there a signal ends the process immediately, whatever the
+main thread is doing. SIGTERM is treated the same, with another exit code and a time limit.
 
-This module imports next to nothing: it is there before anything else of a command is, and hears
-signals from then on. In a program of somebody else it does nothing of itself.
+This module imports very little, so that it is loaded before the rest of a command and handles
+signals from then on. When imported by another program, it does nothing on its own.
 """
 
 import atexit
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
-"""What a shell calls a command that was stopped by a signal."""
+"""The exit codes by which shells denote a command that was stopped by a signal."""
 PATIENCE = 10.0
-"""Seconds that a command has to end after SIGTERM; whoever sent it may follow with SIGKILL."""
+"""Seconds in which a command has to end after SIGTERM, before a SIGKILL may follow."""
 _came: list[int] = []
-"""The signals that came, in order."""
+"""The signals that were received, in order."""
 _unsaid = [True]
-"""Empty once somebody was told that the command was stopped."""
+"""Empty once the message that the command was stopped has been printed."""
 before_leaving: "list[Callable[[], None]]" = []
-"""What has to be done even then, such as removing temporary files; from any thread, and quick."""
+"""Cleanup to do before exiting, such as removing temporary files; quick, and safe in any thread."""
 _USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-"""What happens on these in a Python program that has not chosen anything else."""
+"""Python's default handlers of these signals."""
 
 
 def leave(number: int = 0, frame: object = None) -> "NoReturn":
-    """End the process: nothing is unwound, since what is interrupted may not bear it."""
+    """End the process without unwinding the stack, which interrupted code may not support."""
     if number:
         _came.append(number)
     try:
         if os.isatty(2):
-            os.write(2, b"\x1b[?25h\n")  # a bar hides the cursor
+            os.write(2, b"\x1b[?25h\n")  # a progress bar hides the cursor
         if first_to_say():
             os.write(2, b"sellf: stopped.\n")
         else:
-            time.sleep(0.05)  # another thread is about to say it
+            time.sleep(0.05)  # another thread is about to print it
         for clean_up in before_leaving:
             clean_up()
     except OSError:
@@ -59,15 +59,15 @@ def code() -> int:
 
 
 def first_to_say() -> bool:
-    """Return whether nobody was told yet; from now on somebody was."""
+    """Return whether the message has not been printed yet, and mark it as printed."""
     try:
-        return _unsaid.pop()  # by one thread only
+        return _unsaid.pop()  # succeeds in one thread only
     except IndexError:
         return False
 
 
 def _from_the_start() -> None:
-    """End at once on a signal from now on, if this process is a command that begins."""
+    """Exit immediately on signals from now on, if this process is a `sellf` command."""
     first = sys.argv[0] if sys.argv else ""
     module = first == "-m" and _after(sys.orig_argv, "-m") == "sellf"
     script = os.path.basename(first) in ("sellf", "sellf.exe")  # noqa: PTH119
@@ -76,12 +76,12 @@ def _from_the_start() -> None:
     for number, usual in _USUAL.items():
         if signal.getsignal(number) == usual:
             signal.signal(number, leave)
-    # The first that is registered runs last.
+    # The first function that is registered runs last.
     atexit.register(_too_late)
 
 
 def _too_late() -> None:
-    """Let a command that has done everything end as it would."""
+    """Ignore signals at the end of a command, which has done its work."""
     for number in CODES:
         if signal.getsignal(number) == leave:
             signal.signal(number, signal.SIG_IGN)
@@ -94,31 +94,31 @@ def _after(words: list[str], word: str) -> str | None:
 
 _from_the_start()
 
-# Only now: these take a while.
+# Imported only now, since these are slow.
 import threading  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from contextlib import contextmanager  # noqa: E402
 from typing import Any, Self  # noqa: E402
 
 _listens = threading.Event()
-"""Whether a command is under way, which may end the process."""
+"""Set while a command is running, which may end the process."""
 _free = threading.Event()
-"""Whether it has nothing to lose now."""
+"""Set while the command has no work to lose."""
 _heard: dict[int, Any] = {}
-"""What happened on the signals that are heard before they were."""
+"""The previous handlers of the signals that are handled here."""
 
 
 def _usual() -> dict[int, Any]:
-    """Return what happens on signals that do here what they usually do, in the main thread."""
+    """Return the handlers of signals that have their default behaviour, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
-        return {}  # gets none
+        return {}  # receives no signals
     found = {number: signal.getsignal(number) for number in CODES}
     return {number: own for number, own in found.items() if own in (_USUAL[number], leave)}
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Remember signals until the end of a command."""
+    """Record signals until the end of a command."""
     _came.clear()
     _unsaid[:] = [True]
     _heard.update(_usual())
@@ -129,7 +129,7 @@ def listening() -> Iterator[None]:
     keep()
     _listens.set()
     hook, sys.unraisablehook = sys.unraisablehook, _unless_interrupted(sys.unraisablehook)
-    # The system writes to a pipe at once, also while the main thread is in a library for long.
+    # Signals are written to a pipe immediately, even while the main thread is busy in a library.
     end, begin = os.pipe()
     os.set_blocking(begin, False)
     before = signal.set_wakeup_fd(begin, warn_on_full_buffer=False)
@@ -148,13 +148,13 @@ def listening() -> Iterator[None]:
 
 
 def keep() -> None:
-    """Hear signals again, after a library may have taken them for itself."""
+    """Install the handlers again, in case a library has replaced them."""
     for number in _heard:
         signal.signal(number, _handle)
 
 
 def _unless_interrupted(tell: Any) -> Any:
-    """Return a hook that says nothing of a signal within a callback: it is remembered."""
+    """Return a hook that does not report a signal within a callback, since it is recorded."""
 
     def told(lost: Any) -> None:
         if not issubclass(lost.exc_type, KeyboardInterrupt):
@@ -164,7 +164,7 @@ def _unless_interrupted(tell: Any) -> Any:
 
 
 def _watch(end: int) -> None:
-    """Leave on a signal while there is nothing to lose, or if nothing else comes of SIGTERM."""
+    """Exit on a signal while there is nothing to lose, or some time after SIGTERM."""
     late = threading.Timer(PATIENCE, leave)
     late.daemon = True
     while signals := os.read(end, 1):
@@ -179,7 +179,7 @@ def _watch(end: int) -> None:
 
 @contextmanager
 def nothing_to_lose() -> Iterator[None]:
-    """Let a signal end a command at once; elsewhere it is as usual."""
+    """Let a signal end the command immediately within this context."""
     if not _listens.is_set() or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -193,7 +193,7 @@ def nothing_to_lose() -> Iterator[None]:
 
 
 def heard(number: int = signal.SIGINT) -> None:
-    """Note that a signal came; end a command that has nothing to lose, now or when it has."""
+    """Record a signal, and end the command if it has nothing to lose."""
     if _listens.is_set():
         _came.append(number)
     if _free.is_set():
@@ -217,26 +217,26 @@ def _imports(frame: object) -> bool:
 
 
 def requested() -> bool:
-    """Return whether a command is to stop."""
+    """Return whether a signal has asked the command to stop."""
     return bool(_came)
 
 
 def check() -> None:
-    """Stop here if a signal came and got lost."""
+    """Raise KeyboardInterrupt if a signal was received and its exception was lost."""
     if requested():
         raise KeyboardInterrupt
 
 
 class DeferredInterrupt:
-    """Signals that let the iteration under way finish first; a second one stops at once."""
+    """Let the current iteration finish after a signal; a second signal stops immediately."""
 
     def __init__(self) -> None:
-        """Begin without a request."""
+        """Start without a request to stop."""
         self.requested = False
 
     def __enter__(self) -> Self:
-        # Only the main thread gets signals; elsewhere a training is stopped by whoever started it.
-        # SIGTERM is for commands only: in a program of somebody else it stays what it is.
+        # Only the main thread receives signals; in other threads the caller stops a training.
+        # SIGTERM is handled in commands only: in other programs its handler is not changed.
         self.before: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():
             for number in {signal.SIGINT, *_heard}:

@@ -1,4 +1,4 @@
-"""What a process that was killed while it wrote left behind: found by its name, and removed."""
+"""Temporary files of processes that were killed while writing: found by name and removed."""
 
 import os
 import platform
@@ -13,35 +13,35 @@ from hashlib import sha256
 from pathlib import Path
 
 STALE = 3600.0
-"""Seconds after which what another machine was writing is taken for left behind."""
+"""Seconds after which a temporary file of another machine counts as left behind."""
 _OURS = re.compile(r"\..+\.(?P<place>[0-9a-f]{8})-(?P<process>\d{1,10})-\w*\.tmp")
 
 
 def affixes(name: str) -> tuple[str, str]:
-    """Return the beginning and end of the name of what is being written in a file's place."""
+    """Return the prefix and suffix of the temporary file that will replace a file."""
     short = name.encode()[:100].decode(errors="ignore")
     return f".{short}.{mark()}-", ".tmp"
 
 
 def mark() -> str:
-    """Return what tells this process from others, those of other machines too."""
+    """Return an identifier of this process that is unique across machines."""
     return f"{_place()}-{os.getpid()}"
 
 
 @cache
 def _place() -> str:
-    """Return what processes have in common that know each other by number."""
+    """Return an identifier of the process-number space: the machine, boot and container."""
     known = [platform.node()]
     with suppress(OSError):
         known.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8"))
-        # Containers on one machine count their processes apart.
+        # Containers on one machine number their processes separately.
         known.append(str(Path("/proc/self/ns/pid").readlink()))
     return sha256("\n".join(known).encode()).hexdigest()[:8]
 
 
 @contextmanager
 def temporary_files(name: str) -> Iterator[None]:
-    """Have libraries put their temporary files into a folder that is removed, here or later."""
+    """Make libraries put their temporary files into a folder that is removed afterwards."""
     before, place = tempfile.tempdir, Path(tempfile.gettempdir())
     sweep(place)
     prefix, suffix = affixes(name)
@@ -55,12 +55,12 @@ def temporary_files(name: str) -> Iterator[None]:
 
 
 def of(name: str, target: str) -> bool:
-    """Return whether this is the name of what was being written in the place of a file."""
+    """Return whether this is the name of a temporary file that was to replace `target`."""
     return name.startswith(f".{target}.") and _OURS.fullmatch(name) is not None
 
 
 def sweep(folder: Path) -> None:
-    """Remove from a folder what a process that is gone was writing."""
+    """Remove the temporary files of ended processes from a folder."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if _left_behind(entry):
@@ -84,7 +84,7 @@ def _left_behind(entry: os.DirEntry[str]) -> bool:
 
 
 def running(process: int) -> bool:
-    """Return whether a process of this machine is there."""
+    """Return whether a process of this machine is running."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Locks that end with the process that holds them, however it ends: nothing is left behind."""
+"""Locks that are released when the process that holds them ends, however it ends."""
 
 import errno
 import os
@@ -10,19 +10,20 @@ from sellf.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows: nobody is kept out there.
+except ImportError:  # Windows, where there are no locks.
     fcntl = None
 
 _HELD = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK)
 _NONE = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
-"""How a file system says that it has no locks."""
+"""The error numbers of file systems without locks."""
 
 
 @contextmanager
 def only_one(folder: Path, sentence: str) -> Iterator[None]:
-    """Keep other processes out of a folder; refuse with a sentence if one is in already.
+    """Lock a folder for this process; refuse with `sentence` if another process holds the lock.
 
-    The folder itself is locked, so that no file has to be. Network file systems lock files only.
+    The folder itself is locked, without a lock file, except on network file systems, which lock
+    files only.
     """
     handle = _lock(folder, os.O_RDONLY, sentence)
     if handle is None:
@@ -35,7 +36,7 @@ def only_one(folder: Path, sentence: str) -> Iterator[None]:
 
 
 def _lock(path: Path, flags: int, sentence: str) -> int | None:
-    """Return the handle that holds a lock; nothing if the file system has none."""
+    """Return the handle that holds a lock; None if the file system has no locks."""
     if fcntl is None:
         return None
     handle = os.open(path, flags, 0o666)
@@ -52,10 +53,10 @@ def _lock(path: Path, flags: int, sentence: str) -> int | None:
 
 
 class Claims:
-    """Who is at which of many things, for processes that share a file.
+    """Exclusive claims on named items, for processes that share a file.
 
-    A thing's name is a hash in hexadecimal. It is a place in the file, and a claim a lock on that
-    byte, for processes on other machines too. Claims are a process's: two threads share theirs.
+    The name of an item is a hexadecimal hash, which determines a position in the file. A claim is a
+    lock on that byte, also across machines. Claims belong to a process: its threads share them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +64,7 @@ class Claims:
         self.handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
 
     def claim(self, name: str) -> bool:
-        """Return whether a thing is this process's from now on, and no other's."""
+        """Claim an item; return False if another process holds it."""
         if fcntl is None:
             return True
         try:
@@ -76,7 +77,7 @@ class Claims:
         return True
 
     def release(self, name: str) -> None:
-        """Let others have a thing."""
+        """Release an item."""
         if fcntl is not None:
             try:
                 fcntl.lockf(self.handle, fcntl.LOCK_UN, 1, _place(name))
@@ -85,7 +86,7 @@ class Claims:
                     raise
 
     def close(self) -> None:
-        """Let others have everything."""
+        """Release all items."""
         os.close(self.handle)
 
 

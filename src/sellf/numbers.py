@@ -1,13 +1,13 @@
-"""How numbers are written, in tables, on axes and in sentences: one way everywhere."""
+"""Formats of numbers in tables, on axes and in sentences."""
 
 import math
 
 NOTHING = "\N{EM DASH}"
-"""What stands where there is no figure."""
+"""The text for a missing number."""
 
 
 def figure(value: float | None) -> str:
-    """Return a figure of a table: thousands apart, and as many decimals as its size asks for."""
+    """Return a number for a table, with thousands separators and decimals that suit its size."""
     if value is None or not math.isfinite(value):
         return NOTHING
     if isinstance(value, int):
@@ -18,12 +18,12 @@ def figure(value: float | None) -> str:
 
 
 def tick(value: float, position: object = None) -> str:
-    """Return a round number beside an axis; matplotlib also gives its position."""
+    """Return the label of a tick; matplotlib also passes its position."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"
 
 
 def confidence(delta: float) -> str:
-    """Return the level at which something holds that may fail with probability delta."""
+    """Return the confidence level 1 - delta as text."""
     if delta < 1e-8:
         return f"1 - {delta:g}"
     return f"{100 * (1 - delta):.10g}%"

@@ -1,7 +1,7 @@
-"""How lines and marks look, wherever they are drawn: in figures of a study and in reports.
+"""The looks of lines and marks in the figures of studies and in reports.
 
-A look is a colour, dashes and a marker, any one of which tells it from the others. An algorithm
-has the same look everywhere; other things (groups, views, variants) have the first eight in turn.
+A look is a colour, dashes and a marker, each of which distinguishes it from the others. An
+algorithm has the same look everywhere; groups, views and variants use the first eight in turn.
 """
 
 import math
@@ -35,7 +35,7 @@ GENERAL = (
     Look("#000000", "#ffffff", (1, 1.8), "circle"),
     Look("#707070", "#a5a5a5", (4.5, 1.8, 1, 1.8), "diamond"),
 )
-"""After Okabe and Ito, which the colour-blind tell apart."""
+"""Colours after Okabe and Ito, which colour-blind people can distinguish."""
 ALGORITHMS = {
     "ppo": Look("#000000", "#ffffff", (), "circle"),
     "pocar": Look("#c98200", "#e69f00", (3.7, 1.6), "square"),
@@ -52,21 +52,21 @@ ALGORITHMS = {
     "sellf-plan": Look("#aa3377", "#e58abb", (5, 1), "slim"),
 }
 LOOKS = (*GENERAL, *ALGORITHMS.values())
-"""Every look; charts name them by their place here."""
+"""All looks; charts refer to them by their index."""
 PARETO, FRONTIER = 1, 0
-"""The dashes of a Pareto front and of the frontier that nothing beats, both in grey ..."""
+"""The indices of the dashes of a Pareto front and of the frontier, both drawn in grey."""
 GREY = 7
-"""... which has this place."""
+"""The index of grey."""
 VIEWS = {"true": 0, "accepted": 1, "imputed": 2, "exact": 6}
-"""The places of a disparity's views: as it is, among the accepted only, with predictions, exact."""
+"""The looks of a disparity's views: true, among the accepted only, with predictions, exact."""
 _OWN = {name: len(GENERAL) + i for i, name in enumerate(ALGORITHMS)}
 
 
 def places_of(algorithms: Sequence[str]) -> list[int]:
-    """Return looks for what is drawn together, each another as long as there are enough.
+    """Return the looks of algorithms that are drawn together, distinct as long as there are enough.
 
-    An algorithm has its own. Others, and several of one, have general ones in turn, those first
-    whose colour no algorithm beside them has.
+    An algorithm that occurs once has its own look. Unknown and repeated ones have general looks in
+    turn, starting with those whose colour no other algorithm in the chart has.
     """
     names = list(algorithms)
     own = {name: place for name, place in _OWN.items() if names.count(name) == 1}
@@ -76,7 +76,7 @@ def places_of(algorithms: Sequence[str]) -> list[int]:
 
 
 def _round(corners: int, turn: float = 0.0, radii: Sequence[float] = (1.15,)) -> Corners:
-    """Return corners on a circle, or on several in turn, from the top on; y points downwards."""
+    """Return corners on one circle, or on several in turn, starting at the top; y is downwards."""
     return tuple(
         (
             round(radii[i % len(radii)] * math.sin(2 * math.pi * i / corners + turn), 3),
@@ -114,7 +114,7 @@ SHAPES: dict[Marker, Corners] = {
 
 
 def drawn(look: Look) -> dict[str, Any]:
-    """Return colour and dashes of a line as matplotlib takes them."""
+    """Return colour and dashes of a line as arguments of matplotlib."""
     return {"color": look.light, "linestyle": (0, look.dash) if look.dash else "-"}
 
 
@@ -123,4 +123,4 @@ MATPLOTLIB: dict[Marker, str] = {
     "triangle": "^", "right": ">", "down": "v", "left": "<", "pentagon": "p", "hexagon": "h",
     "star": "*", "plus": "P", "saltire": "X",
 }  # fmt: skip
-"""What matplotlib calls the same shapes."""
+"""The same shapes as markers of matplotlib."""

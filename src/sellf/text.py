@@ -1,4 +1,4 @@
-"""Names as data: what others called something is shown, and does nothing else."""
+"""Safe display of names from data, whose characters must not control a terminal."""
 
 import unicodedata
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ _TURNS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u20
 
 
 def plain(value: Any, keep: str = _HARMLESS) -> str:
-    """Return a text in which nothing commands a terminal: such characters are written out.
+    """Return a text with its control characters escaped, so that it cannot control a terminal.
 
     Args:
-        value: what to show.
-        keep: control characters that may stay.
+        value: the value to show.
+        keep: control characters that are not escaped.
     """
     text = str(value)
     if text.isprintable():
@@ -26,7 +26,7 @@ def plain(value: Any, keep: str = _HARMLESS) -> str:
 
 
 def plain_json(text: str) -> str:
-    """Return JSON of the same values in which nothing commands a terminal."""
+    """Return JSON of the same values with control characters escaped."""
     return "".join(
         c if c == "\n" or c.isascii() or not _commands(c) else f"\\u{ord(c):04x}" for c in text
     )
@@ -41,7 +41,7 @@ def _written(character: str) -> str:
 
 
 def name(value: Any, style: str = "") -> "Text":
-    """Return a name for rich to print as it is, brackets and all."""
+    """Return a name that rich prints literally, including brackets."""
     from rich.text import Text
 
     return Text(plain(value, keep=""), style=style)

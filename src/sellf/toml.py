@@ -1,15 +1,15 @@
-"""TOML as people write it: bounded, and no more than the format has room for."""
+"""Parsing of TOML with limits on its size."""
 
 import tomllib
 from typing import Any
 
 MOST_PARTS = 1_000
-"""Of a name."""
+"""The largest number of parts of a dotted name."""
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return what TOML says; a ValueError where it is none, or nothing that one would write."""
-    # The parts of names take memory with the square of their number.
+    """Parse TOML; raise a ValueError if it is invalid or exceeds the limits."""
+    # The memory for a dotted name grows with the square of the number of its parts.
     if any(line.split("=", 1)[0].count(".") > MOST_PARTS for line in text.splitlines()):
         raise ValueError("a name has too many parts")
     try:
@@ -21,7 +21,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _check_integers(value: Any) -> None:
-    """Refuse whole numbers that TOML has no room for, and Python would take."""
+    """Refuse integers that exceed TOML's range, which Python would accept."""
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ValueError("a whole number has more than 64 bits")
     parts = list(value.values()) if isinstance(value, dict) else value

@@ -148,7 +148,7 @@ def test_a_world_saved_with_a_cost_alone_has_the_two_actions_of_the_paper():
     [
         ({"names": ("reject",)}, "give two or more"),
         ({"gain": ((0.0, 0.0), (0.0, 1.0))}, "its two gains"),
-        ({"favourable": (True, True, True)}, "the first is not favourable"),
+        ({"favourable": (True, True, True)}, "the first must not be favourable"),
         ({"reveals": (False, False, False)}, "must reveal the outcome"),
         ({"reveals": (True, True, True)}, "nothing is hidden"),
         ({"gain": ((0.0, 0.0),) * 3}, "none of them is worth anything"),

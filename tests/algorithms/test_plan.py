@@ -73,7 +73,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(tmp_path):
 
 
 def test_it_does_not_go_on_from_an_agent_which_does_not_hold_its_decisions(agent):
-    with pytest.raises(InputError, match="train anew"):
+    with pytest.raises(InputError, match="train a new agent"):
         sellf.train("lending", "sellf-plan", continue_from=agent, **QUICK)
 
 

@@ -552,7 +552,7 @@ def test_evaluation_shows_itself_as_table_frame_and_picture(tmp_path):
         (["lending", "ppo", "--notion", "demographic"], "notion is 'demographic'"),
         (["lending", "sellf", "--omega", "-0.1"], "omega is -0.1: give 0 or more"),
         (["lending", "--set", "guard_delta=20"], "guard_delta is 20"),
-        (["lending", "ppo", "--omega", "0.1"], "--omega is no setting of ppo"),
+        (["lending", "ppo", "--omega", "0.1"], "--omega is not a setting of ppo"),
         (["lending", "ppo", "--set", "learning_rate=-1"], "learning_rate is -1"),
         (["lending", "ppo", "--set", "learning_rate=0"], "learning_rate is 0: give a number"),
         (["lending", "ppo", "--set", "batch=100"], "does not divide rollout, 2048"),

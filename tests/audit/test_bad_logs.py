@@ -37,7 +37,7 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
         (LOG, {"outcome": "repayed"}, "no column 'repayed' .outcome.: did you mean 'repaid'"),
         (LOG, {"group": "Race"}, "did you mean 'race'"),
         (LOG, {"group": ["race", "race"]}, "group names a column twice"),
-        (LOG, {"group": "approved"}, "'approved' is named for two things"),
+        (LOG, {"group": "approved"}, "'approved' is used in two roles"),
         (LOG, {"score": "repaid"}, "the decision or the outcome itself"),
         (LOG, {"features": ["repaid"]}, "feature 'repaid' is the outcome itself"),
         (LOG, {"group": []}, "group is empty"),
@@ -50,7 +50,7 @@ REJECTED = int(np.flatnonzero(LOG["approved"] == 0)[0])
             {},
             "say which of them means accepted with accepted_value",
         ),
-        (LOG, {"accepted_value": "yes"}, "never 'yes', it is 0, 1: type accepted_value"),
+        (LOG, {"accepted_value": "yes"}, "never 'yes'; it is 0, 1: type accepted_value"),
         (
             change("repaid", REJECTED, 1),
             {},

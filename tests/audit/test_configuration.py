@@ -122,7 +122,7 @@ def test_words_keep_names_flags_and_capitals():
         (("[audit]", "[audits]"), r"\[audits\]: it may have \[log\], \[columns\], \[audit\]"),
         (("where =", "were ="), "Did you mean where"),
         (('notion = "pred', 'motion = "pred'), "Did you mean notion"),
-        (("file = ", "files = "), "no option"),
+        (("file = ", "files = "), "not an option"),
         (('file = "log.csv"', 'query = "select 1"'), "names no log"),
         (("seed = 1", "seed = "), "not TOML"),
         (("seed = 1", "seed = { a = 1 }"), "write a value"),

@@ -198,7 +198,7 @@ def test_the_headline_names_the_weakest_belief_that_gives_a_verdict(tmp_path):
     path = tmp_path / "audit.json"
     path.write_text(found.to_json())
     assert read(path).to_dict() == found.to_dict()
-    assert "What must one believe?" in page(found)
+    assert "The disparity under weaker and stronger beliefs" in page(found)
     assert len(ladder.plot().axes[0].get_yticklabels()) == len(ladder.rungs)
     assert list(ladder.to_frame()["belief"]) == [rung.belief for rung in ladder.rungs]
 

@@ -24,7 +24,7 @@ def test_intervals_hold_on_a_log_s_own_people():
     assert all(row.logs == 12 for row in found.results)
     assert min(row.held for row in found.results) >= 10
     assert beliefs["nothing"].width > beliefs["features"].width
-    assert "is kept" in str(found)
+    assert "is reached" in str(found)
 
 
 def test_the_truth_of_simulated_decisions_is_their_expectation():
@@ -119,7 +119,7 @@ def test_the_command_line_has_them(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["verdict"] in ("larger", "smaller", "undetermined")
     words = [*options[:6], "--score", "score", "--mask-test", "--repeats", "2"]
     assert main(["audit", old, *words]) == 0
-    assert "the promise of 95% is" in capsys.readouterr().out
+    assert "the nominal coverage of 95% is" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

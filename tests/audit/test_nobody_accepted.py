@@ -29,7 +29,7 @@ def test_it_is_called_undefined_where_it_is_printed(found):
         "unidentified": "1.0000",
     }  # fmt: skip
     assert "nan" not in str(found)
-    assert "nobody of some group was accepted" in str(found.needed)
+    assert "a group has no accepted people" in str(found.needed)
 
 
 def test_other_groups_keep_their_estimates(found):

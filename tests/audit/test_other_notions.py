@@ -117,7 +117,7 @@ def test_equalized_odds_is_the_larger_of_two_disparities_each_with_half_of_delta
         assert whole.difference[end] == max(part.difference[end] for part in parts.values())
     largest = max(parts, key=lambda name: parts[name].difference.value)
     assert whole.by_group == parts[largest].by_group
-    assert f"The table is of {largest}" in str(whole)
+    assert f"The table shows {largest}" in str(whole)
 
 
 def test_equalized_odds_is_unfair_if_one_rate_is_and_fair_only_if_both_are():

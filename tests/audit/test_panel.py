@@ -234,4 +234,4 @@ def test_where_no_outcome_is_hidden_nothing_is_imputed():
     )  # fmt: skip
     assert found.imputed == pytest.approx(found.difference.value)
     assert found.naive == 0
-    assert "known of accepted people only" not in page(found)
+    assert "known for accepted people only" not in page(found)

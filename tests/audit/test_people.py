@@ -53,7 +53,7 @@ def test_a_person_without_a_name_and_a_log_too_long_are_refused(monkeypatch):
     who = [None, " ", *PEOPLE[2:]]
     with pytest.raises(InputError, match=r"person 'who' is missing in 2 rows .the first is row 0"):
         sellf.audit({**LOG, "who": who}, **COLUMNS, person="who")
-    with pytest.raises(InputError, match="'race' is named for two things"):
+    with pytest.raises(InputError, match="'race' is used in two roles"):
         sellf.audit(LOG, **COLUMNS, person="race")
     monkeypatch.setattr(audit_run, "DEFAULT", Limits(in_memory=10))
     frame = pd.DataFrame({**LOG, "who": PEOPLE})

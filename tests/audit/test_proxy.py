@@ -184,4 +184,4 @@ def test_it_is_read_back_reported_and_refused_where_it_cannot_be(tmp_path, capsy
         "1",
     ]
     assert main(["audit", str(tmp_path / "log.csv"), *words]) == 0
-    assert "whatever the group has to do with outcomes" in capsys.readouterr().out
+    assert "for any dependence of group and outcome" in capsys.readouterr().out

@@ -135,7 +135,7 @@ def test_school_takes_microdata_of_another_state(tmp_path, delimiter):
     with pytest.raises(InputError, match="for another state type state='RJ'"):
         make_world("school", microdata=path)
     assert make_world("school", microdata=path, state="RJ").profiles == 4 * 400
-    with pytest.raises(InputError, match="of which file"):
+    with pytest.raises(InputError, match="no file is named"):
         make_world("school", state="RJ")
 
 

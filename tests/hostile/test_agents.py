@@ -146,7 +146,7 @@ def test_parameters_that_are_no_numbers_are_not_evaluated(agent, tmp_path, capsy
         sellf.evaluate(broken, deployments=2)
     broken.save(tmp_path / "agent")
     assert main(["evaluate", str(tmp_path / "agent")]) == 2
-    assert "holds what is not a number" in capsys.readouterr().err
+    assert "contains a value that is not a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

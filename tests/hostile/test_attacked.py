@@ -98,7 +98,7 @@ def test_a_run_does_not_go_on_from_another_run_s_checkpoint(runs, tmp_path, caps
     for name in ("checkpoint.safetensors", "metrics.jsonl"):
         (folder / name).write_bytes((runs / "two" / name).read_bytes())
     assert main(["train", "--resume", str(folder), "--quiet"]) == 2
-    assert "of another run" in capsys.readouterr().err
+    assert "belongs to another run" in capsys.readouterr().err
     assert (folder / "agent.safetensors").read_bytes() == before
 
 

@@ -49,8 +49,8 @@ def command(folder, *words, **options):
         (lambda t: t.replace("b,", '"b,', 1), "a double quote in line 3 is not closed"),
         (lambda t: t.replace("b,", "b,7,", 1), "line 3 has 5 values and the header 4"),
         (lambda t: t.replace("b,", "b;", 1), "line 3 has 3 values and the header 4"),
-        (lambda t: t.replace("\n", "\r\n", 50), "its lines end in different ways"),
-        (lambda t: t + "x" * 2_100_000 + "\n", "line 402 has more than 2,000,000 letters"),
+        (lambda t: t.replace("\n", "\r\n", 50), "it mixes different line endings"),
+        (lambda t: t + "x" * 2_100_000 + "\n", "line 402 has more than 2,000,000 characters"),
     ],
     ids=["quote", "more", "fewer", "line ends", "long line"],
 )
@@ -180,7 +180,7 @@ def test_hardly_any_chance_to_miss_is_not_an_error(log, capsys):
 
 def test_names_that_lead_nowhere(log, tmp_path, capsys):
     (tmp_path / "page.html").symlink_to("nowhere/page.html")
-    for name, sentence in (("page.html", "whose folder is not there"), ("a\0b", "or no name")):
+    for name, sentence in (("page.html", "folder does not exist"), ("a\0b", "not a valid name")):
         assert main(["audit", str(log), *AUDIT, "--html", str(tmp_path / name)]) == 2
         assert sentence in capsys.readouterr().err
 

@@ -67,7 +67,7 @@ def test_a_stored_tracking_address_gets_no_token(tmp_path, server, monkeypatch):
         )
     path = tmp_path / "run" / loggers.IDENTITIES
     path.write_text(json.dumps({"mlflow": {"uri": address, "run": "0" * 32}}))
-    with pytest.warns(LogWarning, match="here one logs to another uri.*MLFLOW_TRACKING_URI"):
+    with pytest.warns(LogWarning, match="another uri is configured here.*MLFLOW_TRACKING_URI"):
         loop.resume(tmp_path / "run", progress=False)
     assert told == []
     from mlflow.tracking import MlflowClient

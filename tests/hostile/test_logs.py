@@ -118,7 +118,7 @@ def test_capital_letters_tell_columns_apart(tmp_path, limit, kind):
     for name, groups in (("race", "ab"), ("RACE", "xyz")):
         found = sellf.audit(path, **OPTIONS | {"group": name})
         assert found.by_group.keys() == set(groups)
-    with pytest.raises(InputError, match="differ in capital letters only"):
+    with pytest.raises(InputError, match="differ only in case"):
         sellf.audit(path, **OPTIONS | {"group": ["race", "RACE"]})
 
 

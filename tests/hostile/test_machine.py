@@ -52,7 +52,7 @@ def test_whatever_the_system_says_is_passed_on(code, monkeypatch, capsys):
 
     monkeypatch.setattr("sellf.cli.worlds.print_worlds", refuse)
     assert main(["worlds"]) == 2
-    assert "cannot use some/file: no. See that it is there" in capsys.readouterr().err
+    assert "cannot use some/file: no. Check that it exists" in capsys.readouterr().err
 
 
 def test_a_machine_without_memory_says_so(monkeypatch, capsys):

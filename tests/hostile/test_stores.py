@@ -54,7 +54,7 @@ def test_merging_reads_no_device_pipe_or_link(tmp_path, there, target, capsys):
         config.symlink_to(target if target == "/dev/zero" else tmp_path / "elsewhere")
     assert merge(tmp_path) == 0
     out, err = capsys.readouterr()
-    assert "0 runs came" in out
+    assert "0 runs were added" in out
     assert "left out: run" in err
 
 

@@ -81,8 +81,8 @@ def test_a_sound_workbook_is_read(book):
         (SHEET, lambda x: x.replace('<row r="9"', '<row r="-9"'), "after row 8 "),
         (SHEET, lambda x: x.replace('r="B9"', 'r="A9"'), "cells of row 9"),
         (SHEET, lambda x: x.replace('r="B9"', 'r="B10"'), "cells of row 9"),
-        (SHEET, lambda x: re.sub(r'(r="A9" t="s"><v>)\d+', r"\1-1", x), "row 9 names a text"),
-        (SHEET, lambda x: re.sub(r'(r="A9" t="s"><v>)\d+', r"\g<1>77", x), "row 9 names a text"),
+        (SHEET, lambda x: re.sub(r'(r="A9" t="s"><v>)\d+', r"\1-1", x), "string that is missing"),
+        (SHEET, lambda x: re.sub(r'(r="A9" t="s"><v>)\d+', r"\g<1>77", x), "row 9 refers to a"),
         (SHEET, lambda x: x.replace('r="A9" t="s"', 'r="A9" t="q"'), "unknown kind"),
         (SHEET, lambda x: re.sub(r'(r="C9" t="b"><v>)\d', r"\g<1>2", x), "neither true nor false"),
         (SHEET, lambda x: re.sub(r'(r="A9" t="s">)', r"\1<v>0</v>", x), "row 9 has two values"),
@@ -94,14 +94,14 @@ def test_a_sound_workbook_is_read(book):
         (SHEET, lambda x: re.sub(r"</row>(<row r=.9.*?</row>)", r"\1</row>", x), "does not belong"),
         (SHEET, lambda x: re.sub(r'(r="B9"[^>]*>)<v>.*?</v>', r"\1<f>1</f><v></v>", x), "formula"),
         (SHEET, lambda x: re.sub(r'(r="B9"[^>]*>)<v>.*?</v>', r"\1<v>0_1</v>", x), "not a number"),
-        (TEXTS, lambda x: x.replace("White", "Wh<q/>ite"), "table of texts holds what does not"),
+        (TEXTS, lambda x: x.replace("White", "Wh<q/>ite"), "strings holds an element that does"),
         (
             TEXTS,
             lambda x: x.replace("<si>", "<q><si>", 1).replace("</si>", "</si></q>", 1),
             "table",
         ),
-        (RELATIONS, lambda x: re.sub(r"(<Relationship [^>]*/>)", r"\1\1", x, count=1), "one name"),
-        (TEXTS, lambda x: x.replace("White", "W" * 40_000), "more than 32,767 letters"),
+        (RELATIONS, lambda x: re.sub(r"(<Relationship [^>]*/>)", r"\1\1", x, count=1), "same name"),
+        (TEXTS, lambda x: x.replace("White", "W" * 40_000), "more than 32,767 characters"),
         (STYLES, lambda x: x.replace("<cellXfs", "<xf/>" * 131_000 + "<cellXfs"), "formats"),
         (TEXTS, lambda x: '<!DOCTYPE sst [<!ENTITY a "b">]>' + x, "entities of its own"),
     ],
@@ -110,7 +110,7 @@ def test_a_sound_workbook_is_read(book):
 def test_a_damaged_part_is_refused_in_a_sentence(book, part, change, says):
     with pytest.raises(InputError, match=says) as refused:
         sellf.audit(changed(book, part, change), **LOG)
-    assert "save it anew as .xlsx, or save the sheet as CSV" in str(refused.value)
+    assert "save it again as .xlsx, or save the sheet as CSV" in str(refused.value)
 
 
 def test_a_part_that_is_there_twice_is_refused(book):
@@ -124,7 +124,7 @@ def test_a_second_table_of_texts_is_refused(book):
     with zipfile.ZipFile(book, "a") as packed:
         texts = packed.read(TEXTS).decode()
         packed.writestr("xl/other.xml", texts.replace("White", "Blue"))
-    with pytest.raises(InputError, match="two tables of texts"):
+    with pytest.raises(InputError, match="two tables of shared strings"):
         sellf.audit(book, **LOG)
 
 

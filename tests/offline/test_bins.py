@@ -83,7 +83,7 @@ def test_whoever_is_just_below_the_mark_is_accepted_by_lot(lottery, tmp_path):
     assert lottery.probability(people).tolist() == [0.0, 0.0, 0.3, 1.0]
     read = sellf.load_policy(lottery.save(tmp_path / "policy"))
     assert read.probability(people).tolist() == [0.0, 0.0, 0.3, 1.0]
-    assert "30% of those just below its mark, by lot" in str(read)
+    assert "30% of those just below its mark, at random" in str(read)
 
 
 def test_a_scorecard_says_who_takes_part_in_the_lottery():
@@ -92,7 +92,7 @@ def test_a_scorecard_says_who_takes_part_in_the_lottery():
     model = Linear(np.array([5 * point, 4 * point, 0.0, 0.0]))
     card = LearnedPolicy("scorecard", encoding, model, 8.5 * point, band=4 * point, within=0.5)
     assert card.pass_mark == 9
-    assert card.marks()[1] == "of those with +5 to +8, 50% are accepted, by lot"
+    assert card.marks()[1] == "of those with +5 to +8, 50% are accepted at random"
     assert card.probability({"x": np.array([0.0, 1.0, 2.0])}).tolist() == [0.0, 0.5, 1.0]
 
 

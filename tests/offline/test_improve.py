@@ -149,7 +149,7 @@ def test_a_report_says_what_is_certified_and_who_gains(found):
     page = sellf.report.policy(found)
     assert "Certified: with 95% confidence" in page
     assert "Who gains, who loses" in page
-    assert "Segments for which most changes" in page
+    assert "Segments with the largest changes" in page
     assert "What is assumed" in page
     assert "What if" in sellf.report.policy(found.whatif)
 
@@ -162,7 +162,7 @@ def test_what_is_learned_from_does_not_certify(found):
 
 @pytest.mark.parametrize("people", [None, 5, [1, 2]])
 def test_people_who_are_no_columns_are_refused_in_a_sentence(found, people):
-    with pytest.raises(InputError, match=r"give their features by name|needs a column"):
+    with pytest.raises(InputError, match=r"give the features by name|needs a column"):
         found.policy.probability(people)
 
 

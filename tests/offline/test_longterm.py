@@ -89,7 +89,7 @@ def test_the_fitted_world_comes_to_what_the_true_one_does(followed):
 
 
 def test_the_answer_says_that_it_is_a_model_and_how_much_is_chance(followed):
-    assert followed.sentence.startswith("by a model, not certified")
+    assert followed.sentence.startswith("model-based, not certified")
     last = followed.steps[-1].disparity_new
     assert last.low <= last.value <= last.high
     assert last.low < last.high
@@ -101,9 +101,9 @@ def test_a_policy_is_followed_beside_its_certificate():
     assert found.policy is not None
     assert found.long_term is not None
     assert len(found.long_term.steps) == 3
-    assert "Over time, by a model" in found.policy.card
-    assert "by a model, not certified" in str(found)
-    assert "by a model" not in found.sentence
+    assert "Over time (model-based)" in found.policy.card
+    assert "model-based, not certified" in str(found)
+    assert "model-based" not in found.sentence
 
 
 def test_without_person_and_time_there_is_no_horizon():

@@ -37,7 +37,7 @@ def test_between_plans_the_frontier_is_a_straight_line(found):
 
 
 def test_it_prints_converts_and_draws_itself(found):
-    assert "the most that any policy earns" in str(found)
+    assert "the largest reward of any policy" in str(found)
     assert list(found.to_frame("pandas").columns[:2]) == ["omega", "reward"]
     assert json.loads(json.dumps(found.summary()))["plans"][0]["omega"] == 0.02
     pytest.importorskip("matplotlib")

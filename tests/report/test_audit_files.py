@@ -7,6 +7,7 @@ import re
 import pytest
 
 import sellf
+from sellf import extras
 from sellf.audit.schema import VERSION, schema
 from sellf.cli import main
 from sellf.report import pdf
@@ -53,7 +54,7 @@ def test_json_follows_its_schema_and_says_which(audited, capsys):
 
 
 def test_without_a_browser_the_summary_says_what_to_type(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(pdf, "BROWSERS", ("no-such-browser",))
+    monkeypatch.setattr(extras, "BROWSERS", ("no-such-browser",))
     assert main(["audit", "--example", "--pdf", str(tmp_path / "page.pdf")]) == 2
     assert "type --html" in capsys.readouterr().err
 

@@ -45,7 +45,7 @@ def test_the_answer_comes_first_and_then_the_data_the_picture_the_numbers_and_th
     text = report.audit(audited)
     main_ = text.index("<main>")
     assert text.index("<h1>") < main_
-    parts = ["The data", "The picture", "The numbers", "What was assumed", "How to get this again"]
+    parts = ["The data", "The picture", "The numbers", "What was assumed", "How to reproduce this"]
     places = [text.index(f">{part}</h2>", main_) for part in parts]
     assert places == sorted(places)
     low, _, high = audited.difference

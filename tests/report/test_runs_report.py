@@ -68,8 +68,8 @@ def test_a_runs_report_shows_all_there_is_to_see(folder, tmp_path, capsys):
         "Acceptance under sellf",
         "Qualification under sellf",
         "Whom sellf accepts",
-        "Reward of each rollout while learning",
-        "What sellf saw of the disparity while learning",
+        "Reward of each rollout during training",
+        "The disparity as sellf saw it during training",
     ):
         assert any(words in title for title in titles), words
     series = {
@@ -82,7 +82,7 @@ def test_the_numbers_are_those_of_the_evaluations(runs):
     from sellf.report.compare import report
 
     page = Reader(report(runs, "sellf report runs"))
-    table = next(rows for name, rows in page.tables.items() if name.startswith("What deployments"))
+    table = next(rows for name, rows in page.tables.items() if name.startswith("Results of"))
     by_name = {row[" "][1]: row for row in table}
     assert set(by_name) == {"ppo", "sellf"}
     seeds = [run.evaluation for run in runs if run.spec.algorithm.name == "sellf"]
@@ -154,9 +154,9 @@ def test_unfinished_runs_are_named_and_show_their_learning_only(folder, runs):
     assert [Path(run.name).name for run in waiting] == ["unfinished"]
     text = report(waiting, "sellf report x")
     page = Reader(text)
-    assert "is not trained to the end yet" in text
+    assert "is not fully trained yet" in text
     assert f"sellf train --resume {waiting[0].name}" in text
-    assert any("while learning" in caption for caption in page.tables)
+    assert any("during training" in caption for caption in page.tables)
     assert not any("over deployment" in caption for caption in page.tables)
 
 
@@ -283,7 +283,7 @@ def test_policies_from_elsewhere_are_compared_on_the_same_populations(folder):
     policies = {"upper <half>": [upper, upper], "coin": half}
     html = report.runs([folder / "ppo-0"], policies=policies)
     page = Reader(html)
-    table = next(rows for name, rows in page.tables.items() if name.startswith("What deployments"))
+    table = next(rows for name, rows in page.tables.items() if name.startswith("Results of"))
     by_name = {row[" "][1]: row for row in table}
     assert list(by_name) == ["ppo", "upper <half>", "coin"]
     assert [by_name[name]["runs"][1] for name in by_name] == ["1", "2", "1"]

@@ -110,4 +110,4 @@ def test_export_and_merge_from_the_command_line(kept, tmp_path, capsys):
     assert f"{len(kept.done())} runs" in capsys.readouterr().out
     there = tmp_path / "there"
     assert main(["study", "merge", str(out), "--store", str(there)]) == 0
-    assert f"{len(kept.done())} runs came" in capsys.readouterr().out
+    assert f"{len(kept.done())} runs were added" in capsys.readouterr().out

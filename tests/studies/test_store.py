@@ -107,8 +107,8 @@ def test_stores_are_merged_and_what_is_damaged_stays_behind(tmp_path, capsys):
     code = main(["study", "merge", str(there.folder), "--store", str(here.folder)])
     out, err = capsys.readouterr()
     assert code == 0
-    assert "2 runs came" in out
-    assert "1 were there already" in out
+    assert "2 runs were added" in out
+    assert "1 were already there" in out
     assert "left out" in err
     assert here.done() == {plan.key(one) for one in runs} - {plan.key(runs[1])}
     assert here.read(plan.key(runs[2])).spec == runs[2]

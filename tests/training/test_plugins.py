@@ -75,7 +75,7 @@ def test_code_is_named_on_the_command_line_and_comes_back_only_when_it_is_named_
     assert agent.world.population == 90
     fresh = "import sellf, sys; sellf.load('run')"
     done = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True)
-    assert "which is code, and reading a file runs none" in done.stderr
+    assert "which is code, and reading a file runs no code" in done.stderr
     assert "own_things.py" not in done.stderr
 
 
@@ -109,7 +109,7 @@ def test_what_is_no_plug_in_is_refused_with_exit_code_2(words, says, outside, ca
 def test_names_that_are_taken_or_are_none_are_refused(outside):
     with pytest.raises(ValueError, match="there is a world 'lending' already"):
         sellf.register(sellf.make_world("lending"))
-    with pytest.raises(ValueError, match="is no name for a world"):
+    with pytest.raises(ValueError, match="is not a valid name for a world"):
         sellf.register(lambda: None, "a world")
     with pytest.raises(ValueError, match="cannot be registered"):
         sellf.register(3)

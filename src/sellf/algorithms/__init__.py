@@ -1,1 +1,1 @@
-"""One trainer, and one short file per algorithm that says only what is different in it."""
+"""The shared trainer, and one module per algorithm that defines only what differs from it."""

@@ -9,7 +9,7 @@ BETA1, BETA2 = 0.9, 0.999
 
 
 class Learner(NamedTuple):
-    """Parameters, and what Adam remembers of their gradients."""
+    """Parameters, and Adam's estimates of the moments of their gradients."""
 
     parameters: Float[Array, " size"]
     first: Float[Array, " size"]
@@ -36,6 +36,6 @@ class Learner(NamedTuple):
 
 
 def at_most(gradient: Float[Array, " size"], norm: Array | float) -> Float[Array, " size"]:
-    """Scale a gradient down to a norm, if it is longer."""
+    """Scale a gradient down to a norm, if its own norm is larger."""
     length = jnp.sqrt(jnp.sum(gradient * gradient))
     return gradient * jnp.minimum(1.0, norm / (length + 1e-6))

@@ -16,18 +16,18 @@ def gae(
 ) -> Float[Array, "steps critics"]:
     """Return generalised advantage estimates, one column per critic.
 
-    What follows a decision counts unless the episode terminated with it: after a truncation, and
-    at the end of the rollout, `following` (the value of the person who would come next) stands
-    for it. No estimate reaches across the end of an episode.
+    After a truncation and at the end of the rollout, estimates are bootstrapped from `following`,
+    the value of the person who would come next; after a termination nothing follows. No estimate
+    reaches across the end of an episode.
 
     Args:
-        signal: what each critic adds up (the reward, a cost, ...).
+        signal: the quantity that each critic accumulates (the reward, a cost, ...).
         value: each critic's value of the person decided about.
         following: each critic's value of the person who comes, or would come, next.
-        terminated: the resource was used up.
-        truncated: the horizon was reached.
+        terminated: whether the resource was used up.
+        truncated: whether the horizon was reached.
         gamma: each critic's discount.
-        lam: lambda.
+        lam: lambda of the estimator.
     """
     ahead = jnp.where(terminated[:, None], 0.0, following)
     surprise = signal + gamma[None, :] * ahead - value
@@ -44,7 +44,7 @@ def gae(
 
 
 def unit_range(values: Float[Array, " batch"]) -> Float[Array, " batch"]:
-    """Scale to [0, 1] by the least and the largest value; 0 where all are the same."""
+    """Scale to [0, 1] by the smallest and the largest value; return 0 where all are equal."""
     low = jnp.min(values)
     width = jnp.max(values) - low
     return (values - low) / jnp.where(width > 0, width, 1.0)
@@ -66,15 +66,16 @@ def regularised(
     """Return the penalised advantage of a minibatch, standardised (POCAR; SELLF, Sec. 4).
 
     Args:
-        advantage: of the reward.
-        penalties: 0 or below, one column per term.
+        advantage: the advantage of the reward.
+        penalties: values of 0 or below, one column per term.
         weights: the beta of each term.
-        scale: "minmax" scales the advantage and each penalty to [0, 1] within the minibatch first,
-            as the published code does and its grids of betas need; "none" is the paper's formula.
+        scale: "minmax" first scales the advantage and each penalty to [0, 1] within the minibatch,
+            as the published code does and as its grids of betas require; "none" is the paper's
+            formula.
     """
     if scale == "minmax":
         advantage = unit_range(advantage)
         penalties = jax.vmap(unit_range, in_axes=1, out_axes=1)(penalties)
     for term, weight in zip(penalties.T, weights, strict=True):
-        advantage = advantage + weight * term  # one by one: a weight of 0 leaves every bit
+        advantage = advantage + weight * term  # added one by one, so a weight of 0 changes no bit
     return standardised(advantage)

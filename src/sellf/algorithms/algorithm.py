@@ -1,7 +1,7 @@
-"""What makes one algorithm different from another: data, and a few pure functions (hooks).
+"""The definition of an algorithm: its settings, and a few pure functions (hooks).
 
-Each hook has a type here that says what it is given and what it returns. None of them is given a
-world: what a `Space` does not hold, an algorithm cannot know.
+Each hook has a protocol here that states its arguments and its return value. No hook receives a
+world, so an algorithm cannot use anything that a `Space` does not contain.
 """
 
 from collections.abc import Mapping
@@ -22,55 +22,55 @@ from sellf.envs.space import Space
 from sellf.fairness import Notion, View
 
 Extra: TypeAlias = Any
-"""What an algorithm keeps from iteration to iteration beside its networks; a pytree."""
+"""State that an algorithm carries between iterations in addition to its networks; a pytree."""
 Columns: TypeAlias = dict[str, Array]
-"""Numbers of decisions, by name; the first axis is the decision. Cut into minibatches."""
+"""Arrays by name, with the decision as the first axis; they are split into minibatches."""
 Figures: TypeAlias = dict[str, Array]
-"""Numbers of an iteration, by name, or one per group; they are logged."""
+"""Logged values of an iteration, by name: scalars, or one value per group."""
 
 
 class Task(eqx.Module):
-    """What is to be learned, about whom, and for how long."""
+    """The learning problem: the space, the fairness notion and the length of the training."""
 
     space: Space
     notion: Notion = eqx.field(static=True)
     iterations: int = eqx.field(static=True)
     actor: AnyStack = eqx.field(static=True)
-    """The shape of the policy's networks."""
+    """Shape of the policy's networks."""
     population: int = eqx.field(static=True)
-    """How many people there are, any of whom may come next."""
+    """Size of the population from which the next person is drawn."""
     horizon: int = eqx.field(static=True)
-    """After how many decisions an episode ends at the latest."""
+    """Largest number of decisions in an episode."""
 
 
 class Deciding(NamedTuple):
     """The policy that decided in a rollout."""
 
     policy: Policy
-    """As its networks have it: not cut off, if it is semi-stochastic."""
+    """The policy of the networks, before the cut-off of a semi-stochastic policy."""
     parameters: Float[Array, " size"]
-    """Of its networks alone, whose shape is `Task.actor`."""
+    """Parameters of the policy's networks alone, whose shape is `Task.actor`."""
 
 
 class Critique(NamedTuple):
-    """What the critics make of a rollout."""
+    """Advantages and value targets of a rollout, one column per critic."""
 
     advantage: Float[Array, "steps critics"]
     target: Float[Array, "steps critics"]
 
 
 class Result(NamedTuple):
-    """What a hook came to."""
+    """The return value of a hook."""
 
     extra: Extra
     columns: Columns
-    """For the minibatches."""
+    """Columns for the minibatches."""
     figures: Figures
-    """For the loss, and to log."""
+    """Values for the loss and for the log."""
 
 
 class People(NamedTuple):
-    """Some people, and what the policy does with them now."""
+    """Some people, and the current policy's action probabilities for them."""
 
     policy: Categorical
     group: Int[Array, " batch"]
@@ -82,47 +82,47 @@ class Batch(NamedTuple):
 
     space: Space
     policy: Categorical
-    """As it is now ..."""
+    """The current policy."""
     before: Categorical
-    """... and as it was when the iteration began."""
+    """The policy at the start of the iteration."""
     values: Float[Array, "critics batch"]
     layers: list[list[Array]]
-    """All parameters, per stack its weights and biases in turn."""
+    """All parameters: for each stack, weights and biases in alternation."""
     group: Int[Array, " batch"]
     action: Int[Array, " batch"]
     log_probability: Float[Array, " batch"]
-    """Of the decision, when the iteration began."""
+    """Log-probability of the decision at the start of the iteration."""
     target: Float[Array, "batch critics"]
     columns: Columns
     people: People | None
-    """Others who are drawn beside the minibatch, if the algorithm asks for them."""
+    """People drawn in addition to the minibatch, if the algorithm uses them."""
     figures: Figures
 
 
 @runtime_checkable
 class Networks(Protocol):
-    """The networks: the first are the policy, the others critics."""
+    """Return the networks: first those of the policy, then the critics."""
 
     def __call__(self, space: Space, /) -> tuple[AnyStack, ...]: ...
 
 
 @runtime_checkable
 class Start(Protocol):
-    """Return what is kept, before the first iteration."""
+    """Return the state before the first iteration."""
 
     def __call__(self, task: Task, config: Any, key: Key[Array, ""], /) -> Extra: ...
 
 
 @runtime_checkable
 class Predict(Protocol):
-    """Return the label predictor as it is, if there is one."""
+    """Return the current label predictor, or None."""
 
     def __call__(self, task: Task, config: Any, extra: Extra, /) -> Chances | None: ...
 
 
 @runtime_checkable
 class Learn(Protocol):
-    """Update what is kept after a rollout."""
+    """Update the state after a rollout."""
 
     def __call__(
         self,
@@ -138,7 +138,7 @@ class Learn(Protocol):
 
 @runtime_checkable
 class Signals(Protocol):
-    """Return what the critics add up (steps, critics), and their discounts (critics,)."""
+    """Return the critics' signals (steps, critics) and their discounts (critics,)."""
 
     def __call__(
         self, task: Task, config: Any, extra: Extra, seen: Seen, /
@@ -147,7 +147,7 @@ class Signals(Protocol):
 
 @runtime_checkable
 class Weigh(Protocol):
-    """From advantages to the columns of minibatches."""
+    """Return the columns of the minibatches, computed from the advantages."""
 
     def __call__(
         self, task: Task, config: Any, extra: Extra, seen: Seen, critique: Critique, /
@@ -163,16 +163,16 @@ class OnBatch(Protocol):
 
 @runtime_checkable
 class StopAt(Protocol):
-    """Return past which mean divergence from the old policy no further epochs follow."""
+    """Return the mean divergence from the old policy above which no further epoch is run."""
 
     def __call__(self, config: Any, /) -> Array: ...
 
 
 @runtime_checkable
 class Decide(Protocol):
-    """Return a policy's parameters, what is kept, and figures to log, from what is kept so far.
+    """Return the policy's parameters, the updated state, and values to log.
 
-    It is not compiled: arrays are NumPy's, and it may take as long as it likes.
+    The hook is not compiled: it works on NumPy arrays, and its run time is not limited.
     """
 
     def __call__(
@@ -182,14 +182,14 @@ class Decide(Protocol):
 
 @runtime_checkable
 class Variant(Protocol):
-    """Return the algorithm as its settings and the notion want it, beyond numbers."""
+    """Return the algorithm with the hooks that its settings and the notion require."""
 
     def __call__(self, algorithm: "Algorithm", config: Any, notion: Notion, /) -> "Algorithm": ...
 
 
 @runtime_checkable
 class Statement(Protocol):
-    """Return what the metrics of a training say of the constraint that it was under."""
+    """Return a sentence about the constraint of a training, based on its metrics, or None."""
 
     def __call__(
         self, notion: Notion, config: Any, rows: list[dict[str, Any]], /
@@ -197,34 +197,34 @@ class Statement(Protocol):
 
 
 def one_critic(space: Space) -> tuple[Stack, ...]:
-    """Have the policy and a critic of the reward."""
+    """Return a stack with the policy and a critic of the reward."""
     return (Stack(policies=len(space.actions) - 1),)
 
 
 def no_extra(task: Task, config: Any, key: Key[Array, ""]) -> Extra:
-    """Keep nothing."""
+    """Return an empty state."""
     return ()
 
 
 def no_predictor(task: Task, config: Any, extra: Extra) -> Chances | None:
-    """Predict no labels."""
+    """Return None: there is no label predictor."""
     return None
 
 
 def learn_nothing(
     task: Task, config: Any, extra: Extra, seen: Seen, deciding: Deciding, key: Array
 ) -> Result:
-    """Learn nothing beside the policy."""
+    """Return the state unchanged: only the policy is learned."""
     return Result(extra, {}, {})
 
 
 def reward_only(task: Task, config: PPO, extra: Extra, seen: Seen) -> tuple[Array, Array]:
-    """Have one critic, of the reward."""
+    """Return the reward as the only signal, and its discount."""
     return seen.reward[:, None], jnp.stack([jnp.asarray(config.gamma, jnp.float32)])
 
 
 def advantage_only(task: Task, config: Any, extra: Extra, seen: Seen, critique: Critique) -> Result:
-    """Give the minibatches the advantage of the reward."""
+    """Return the advantage of the reward as the only column."""
     return Result(extra, {"advantage": critique.advantage[:, 0]}, {})
 
 
@@ -234,35 +234,35 @@ def plain_advantage(config: Any, batch: Batch) -> Float[Array, " batch"]:
 
 
 def no_penalty(config: Any, batch: Batch) -> Array:
-    """Add nothing to the loss."""
+    """Return a penalty of 0."""
     return jnp.zeros(())
 
 
 def as_it_is(algorithm: "Algorithm", config: Any, notion: Notion) -> "Algorithm":
-    """Leave the algorithm as it is, whatever its settings and the notion."""
+    """Return the algorithm unchanged, for all settings and notions."""
     return algorithm
 
 
 def nothing_to_say(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
-    """Promise nothing, so that there is nothing to say of it."""
+    """Return None: the algorithm guarantees nothing about its disparity."""
     return None
 
 
 class Algorithm(NamedTuple):
-    """An algorithm: what it may see, which networks it has, and its hooks on the trainer."""
+    """An algorithm: its settings, its view of the disparity, its networks and its hooks."""
 
     name: str
     config: type[Settings]
     summary: str
     view: View = "accepted"
-    """In which view it may see the disparity; only an oracle has "true"."""
+    """View in which the algorithm sees the disparity; only an oracle uses "true"."""
     stacks: Networks = one_critic
     predictor: Stack | None = None
-    """The shape of the label predictor, if there is one."""
+    """Shape of the label predictor, if there is one."""
     reject_below: float = 0.0
-    """Reject for certain whoever would be accepted with a smaller probability."""
+    """People with an acceptance probability below this value are always rejected."""
     waits: bool = False
-    """The first iteration trains the predictor only."""
+    """Whether the first iteration trains the predictor only."""
     start: Start = no_extra
     predict: Predict = no_predictor
     learn: Learn = learn_nothing
@@ -271,17 +271,17 @@ class Algorithm(NamedTuple):
     advantage: OnBatch = plain_advantage
     """The advantage within a minibatch."""
     penalty: OnBatch = no_penalty
-    """What is added to PPO's loss."""
+    """Term added to PPO's loss."""
     loss: OnBatch | None = None
-    """Instead of PPO's loss."""
+    """Loss that replaces PPO's."""
     project: OnBatch | None = None
-    """The loss of a second pass over the decisions, with the policy after the first as `before`."""
+    """Loss of a second pass over the decisions; its `before` is the policy after the first pass."""
     decide: Decide | None = None
-    """Instead of gradient steps: the whole update, between compiled rollouts and before the
-    first."""
+    """The whole update, which replaces gradient steps; it runs between compiled rollouts and before
+    the first."""
     stop_at: StopAt | None = None
     people: int = 0
-    """How many people of the rollout are drawn beside each minibatch, for the penalty."""
+    """Number of people drawn from the rollout in addition to each minibatch, for the penalty."""
     variant: Variant = as_it_is
     statement: Statement = nothing_to_say
 

@@ -20,7 +20,7 @@ from sellf.fairness.registry import Registry
 
 
 def _adapt(thing: Any, name: str) -> Algorithm:
-    """Return an algorithm from outside under the name that it is asked for by."""
+    """Return an external algorithm under the name by which it was requested."""
     right = isinstance(thing, Algorithm) and isinstance(thing.config, type)
     if not right or not issubclass(thing.config, Settings):
         raise InputError(
@@ -65,7 +65,7 @@ def find(name: str) -> Algorithm:
 
 
 def configure(algorithm: Algorithm, settings: dict[str, Any]) -> Settings:
-    """Return the algorithm's configuration with some settings changed, all of them checked."""
+    """Return the algorithm's configuration with some settings changed and all of them checked."""
     known = as_dict(algorithm.config())
     for name, value in settings.items():
         if name not in known:
@@ -91,7 +91,7 @@ def _number(value: Any) -> bool:
 
 
 def resolve(name: str, settings: dict[str, Any], notion: Notion) -> tuple[Algorithm, Settings]:
-    """Return an algorithm by name, as settings and notion want it, and all of its settings."""
+    """Return an algorithm by name, adapted to settings and notion, and its configuration."""
     algorithm = find(name)
     config = configure(algorithm, settings)
     return algorithm.variant(algorithm, config, notion), config

@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses: floats are leaves of a program, everything else shapes it."""
+"""Settings as frozen dataclasses: floats are traced by JAX, all other fields are static."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from sellf.errors import InputError
 
 T = TypeVar("T")
 LARGEST = 10_000_000
-"""Of settings that are whole numbers: what is larger fits into no memory."""
+"""Upper limit of settings that are whole numbers; larger values do not fit into memory."""
 LATER = {"sharpen": 0.0}
-"""Settings that were added when there were studies with kept runs. With these values a run is the
-run that it was before, so its name in a store does not mention them."""
+"""Settings that were added after studies with stored runs existed. With these values a run is the
+same as before, so its name in a store does not include them."""
 
 
 @dataclass_transform(frozen_default=True)
@@ -30,7 +30,7 @@ def hyperparameters(cls: type[T]) -> type[T]:
 
 @hyperparameters
 class Settings:
-    """What all algorithms share."""
+    """Settings shared by all algorithms."""
 
     rollout: int = 2048
     """Decisions per iteration."""
@@ -50,23 +50,23 @@ class PPO(Settings):
     gamma: float = 1.0
     """Discount of rewards."""
     gae_lambda: float = 0.95
-    """lambda of the advantage estimates."""
+    """lambda of the generalised advantage estimates."""
     clip: float = 0.2
-    """How far the probability of a decision may move from where it was collected."""
+    """Clipping range of the probability ratio between the new and the old policy."""
     entropy: float = 0.0
-    """Weight of the policy's entropy."""
+    """Weight of the entropy bonus."""
     value: float = 0.5
     """Weight of the value loss."""
     gradient_norm: float = 0.5
-    """Gradients are scaled down to this norm."""
+    """Largest norm of a gradient; larger gradients are scaled down."""
     batch: int = 64
     """Decisions per gradient step."""
     epochs: int = 10
-    """How often each decision is used."""
+    """Passes over the decisions of a rollout."""
 
 
 def check(config: Settings) -> None:
-    """Refuse settings that cannot work; values that a program varies are checked before."""
+    """Refuse invalid settings; traced values are skipped, as they were checked before."""
     for field in dataclasses.fields(config):  # pyright: ignore[reportArgumentType]
         value = getattr(config, field.name)
         if isinstance(value, bool | str) or not isinstance(value, int | float):

@@ -1,7 +1,8 @@
 """CUP (Yang et al. 2022): improve the reward, then project the policy towards the constraint.
 
-First PPO's steps for the reward alone. Then as many that stay near the policy so found and lower
-the cost, the imputed disparity, weighed by a Lagrange multiplier. As in omnisafe's CUP.
+PPO first takes its steps for the reward alone. The same number of steps then reduces the cost,
+which is the imputed disparity weighted by a Lagrange multiplier, and stays near the policy found
+first. The formulas are those of CUP in omnisafe.
 """
 
 import jax.numpy as jnp
@@ -17,14 +18,14 @@ from sellf.algorithms.seen import Seen
 
 @hyperparameters
 class CUP(Lagrangian):
-    """A step for the reward, and one back towards the constraint."""
+    """A step that improves the reward, then a projection towards the constraint."""
 
     multiplier_limit: float = 2.0
-    """The largest lambda."""
+    """Upper limit of lambda."""
 
 
 def weigh(task: Task, config: CUP, extra: Extra, seen: Seen, critique: Critique) -> Result:
-    """Move lambda by the mean cost of the rollout; standardise both advantages."""
+    """Update lambda with the mean cost of the rollout; standardise both advantages."""
     cost = jnp.mean(seen.disparity)
     kept = lagrangian.ascend(extra["multiplier"], cost, config)
     kept = kept._replace(parameters=jnp.minimum(kept.parameters, config.multiplier_limit))
@@ -39,8 +40,8 @@ def weigh(task: Task, config: CUP, extra: Extra, seen: Seen, critique: Critique)
 def project(config: CUP, batch: Batch) -> Float[Array, ""]:
     """Return E[lambda c ratio A_cost + KL(pi || pi')], and both critics' losses.
 
-    pi' is the policy after the first step, the ratio is to the one that decided, and
-    c = (1 - gamma l) / (1 - gamma) of the cost's discount and GAE's l.
+    pi' is the policy after the first step, the ratio is relative to the policy that decided, and
+    c = (1 - gamma l) / (1 - gamma), with gamma the discount of the cost and l the lambda of GAE.
     """
     left = jnp.maximum(1 - config.cost_gamma, 1e-3)
     scale = (1 - config.cost_gamma * config.gae_lambda) / left

@@ -1,16 +1,17 @@
-"""SELLF-direct: the imputed disparity as a constraint on the policy itself, weighed by a dual.
+"""SELLF-direct: the imputed disparity as a constraint on the policy, weighted by a dual variable.
 
-SELLF lowers the advantage of every decision that is taken while the disparity is high, whoever it
-is about. But the imputed disparity is a function of the policy that can be differentiated. A
-group's utility is a ratio of sums over its members that are linear in their chances, sum(slope pi +
-level), so a person adds their own part to it; and for qualification, where a decision acts through
-the person's next state, the change of the predicted label is credited to that decision. What the
-disparity costs, lambda, follows the constraint: it rises while the disparity is above the target
-and falls below.
+SELLF lowers the advantage of every decision taken while the disparity is high, regardless of the
+person. However, the imputed disparity is a differentiable function of the policy. A group's utility
+is a ratio of sums over its members that are linear in their acceptance probabilities, sum(slope pi
++ level), so each person's contribution is known. For qualification, where a decision acts through
+the person's next state, the change of the predicted label is credited to that decision. The dual
+variable lambda follows the constraint: it rises while the disparity is above the target and falls
+while it is below.
 
-Qualification can be out of reach from where people start (the others never are: rejecting everyone
-gives equal opportunity, a coin equal accuracy). Then lambda ends at its ceiling, and buys little
-for what it pays; so in the end the policy is held to earn no less than rejecting everyone does.
+Qualification can be out of reach from the initial population (the other notions never are:
+rejecting everyone gives equal opportunity, random decisions give equal accuracy). Lambda then ends
+at its upper limit, where it reduces the disparity little for the reward it costs. Late in the
+training the policy is therefore required to earn no less than rejecting everyone does.
 """
 
 import math
@@ -44,9 +45,9 @@ from sellf.fairness import Notion, define, utility
 
 NOBODY = -2.0
 SEMI = 0.25
-"""Below which chance a semi-stochastic policy rejects."""
+"""Acceptance probability below which a semi-stochastic policy rejects."""
 LATE = 0.75
-"""From which share of the training on the floor counts, wherever lambda is; and certainty."""
+"""Share of the training after which the floor applies for any lambda, and `sharpen` applies."""
 
 
 @hyperparameters
@@ -54,47 +55,48 @@ class Direct(PredictorConfig, PPO):
     """PPO under the constraint that the imputed disparity stays below a share of omega."""
 
     omega: float = 0.05
-    """The true disparity that is tolerated: all that has to be chosen."""
+    """Largest tolerated true disparity; the only setting that has to be chosen."""
     margin: float = 0.5
-    """The share of omega that the imputed disparity is held below; the rest is for its errors."""
+    """Share of omega below which the imputed disparity is held; the rest allows for its errors."""
     beta_renyi: float = 0.01
     """beta_2: weight of the Renyi divergence between rejected and accepted people (Eq. 5)."""
     dual_start: float = 1.0
-    """lambda at the start."""
+    """Initial value of lambda."""
     dual_rate: float = 1.0
-    """eta: how fast lambda follows the constraint; 0 leaves it where it starts."""
+    """eta: step size of lambda; 0 keeps lambda at its initial value."""
     dual_limit: float = 10.0
-    """The largest lambda, for opportunity and accuracy."""
+    """Upper limit of lambda for opportunity and accuracy."""
     credit_rate: float = 0.01
-    """eta for qualification, where lambda weighs credit against advantage and starts from 0: slow,
-    so that the policy knows whom it earns from before credit says whom to raise."""
+    """eta for qualification, where lambda weighs credit against advantage and starts from 0. It is
+    small, so the policy learns whom it earns from before credit determines whom to raise."""
     credit_limit: float = 0.2
-    """The largest lambda for qualification; had at once, it makes a school accept everyone."""
+    """Upper limit of lambda for qualification; starting at it, a school accepts everyone."""
     floor: float = 1000.0
-    """For qualification that is not reached, once lambda is at its ceiling or the training in its
-    last quarter: the price of earning less than by rejecting everyone; 0 for none."""
+    """For qualification, weight of the penalty for earning less than rejecting everyone does. It
+    applies while the constraint is not met and either lambda is at its upper limit or the training
+    is in its last quarter; 0 for no penalty."""
     recall: int = 5
-    """On how many of the latest rollouts the policy's disparity is measured; that of qualification
-    is the window's."""
+    """Number of latest rollouts on which the policy's disparity is measured; for qualification, the
+    disparity is that of the decision window."""
     estimate: str = "anchored"
-    """"anchored": the disparity within a gradient step is that of all people recalled, plus what
-    the minibatch says has changed since; "batch": that of a batch of people alone."""
+    """"anchored": the disparity within a gradient step is that of all recalled people, plus the
+    change since then as estimated from the minibatch; "batch": that of a batch of people alone."""
     people: int = 256
-    """How many people are in such a batch."""
+    """Number of people in that batch."""
     leveling: str = "up"
-    """For qualification, "up": only raising the worst-off group counts; "both": so does lowering
-    the best-off."""
+    """For qualification, "up": only raising the worst-off group is credited; "both": lowering the
+    best-off group is credited as well."""
     guard: bool = False
-    """Whether the constraint includes what the predictor's errors can hide (Theorem 4)."""
+    """Whether the constraint includes a bound on the predictor's errors (Theorem 4)."""
     guard_memory: int = 50
-    """On how many of the latest rollouts those errors are measured, and a promise is made about."""
+    """Number of latest rollouts on which these errors are measured and the bound is computed."""
     guard_delta: float = 0.05
-    """The chance with which their bound may fail, at any one iteration."""
+    """Probability with which this bound may fail, at any one iteration."""
     semi_stochastic: bool = False
-    """Whether whoever would be accepted with less than 0.25 is rejected for certain."""
+    """Whether people with an acceptance probability below 0.25 are always rejected."""
     sharpen: float = 0.0
-    """What the policy's entropy costs at the end of the training, rising from 0 over the last
-    quarter: decisions become more certain; 0 for nothing."""
+    """Weight of a penalty on the policy's entropy, which rises from 0 over the last quarter of the
+    training and makes decisions more certain; 0 for no penalty."""
 
 
 class Recalled(NamedTuple):
@@ -102,16 +104,16 @@ class Recalled(NamedTuple):
 
     profile: Array
     label: Float[Array, "recall steps"]
-    """1 or 0 where it was revealed, -1 where not, and NOBODY where no one has been yet."""
+    """1 or 0 where the label was revealed, -1 where it was not, and NOBODY in unused entries."""
 
     def add(self, seen: Seen) -> "Recalled":
-        """Take in a rollout in place of the oldest."""
+        """Replace the oldest rollout by a new one."""
         label = jnp.where(seen.revealed, seen.positive.astype(jnp.float32), -1.0)
         return newest_first(self, Recalled(seen.profile, label))
 
 
 def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
-    """Keep a predictor, the people of the latest rollouts, the predictor's errors, and lambda."""
+    """Return a predictor, the people of the latest rollouts, the predictor's errors and lambda."""
     shape = (config.recall, config.rollout)
     return sellf.start(LINEAR, task, config, key) | {
         "recalled": Recalled(task.space.nobody(shape), jnp.full(shape, NOBODY)),
@@ -125,8 +127,8 @@ def start(task: Task, config: Direct, key: Key[Array, ""]) -> Extra:
 def learn(
     task: Task, config: Direct, extra: Extra, seen: Seen, deciding: Deciding, key: Array
 ) -> Result:
-    """Train the predictor, measure the policy's disparity, and move lambda."""
-    # The predictor as it was: it has not learned from these people yet, so its errors are honest.
+    """Train the predictor, measure the policy's disparity, and update lambda."""
+    # The previous predictor has not learned from these people yet, so its errors are out-of-sample.
     predict = predictors.chances(LINEAR, task, extra["predictor"])
     least = SEMI if config.semi_stochastic else 0.0
 
@@ -140,7 +142,7 @@ def learn(
         gains, figures = earnings(task, recalled, predict, policy)
         columns |= gains
         rate, ceiling = config.credit_rate, config.credit_limit
-        # It is measured where a decision leaves people, whose labels nobody has seen yet.
+        # It is measured on people after the decision, whose labels have not been observed yet.
         bias = promise = jnp.ones(())
     else:
         utilities, columns, figures = shares(task, recalled, predict, policy)
@@ -153,7 +155,7 @@ def learn(
     gap = guard.largest(utilities)
     target = config.margin * config.omega
     if config.guard:
-        # Errors that alone exceed omega leave no promise to pay for.
+        # If the errors alone exceed omega, no target can ensure omega.
         room = config.omega - bias
         target = jnp.where(room > 0, room, target)
     step = rate * (gap - target)
@@ -178,7 +180,7 @@ def learn(
 
 
 def people(space: Space, recalled: Recalled, predict: Chances) -> tuple[Array, Array, Array]:
-    """Return everyone recalled: profile, label as far as it is known, and whether there is one."""
+    """Return all recalled people: profile, known or predicted label, and whether there is one."""
     profile, known = space.flat(recalled.profile), recalled.label.reshape(-1)
     label = jnp.where(known >= 0, known, predict(profile))
     return profile, label, (known > NOBODY).astype(jnp.float32)
@@ -187,10 +189,11 @@ def people(space: Space, recalled: Recalled, predict: Chances) -> tuple[Array, A
 def shares(
     task: Task, recalled: Recalled, predict: Chances, policy: Policy
 ) -> tuple[Float[Array, "rates groups"], Columns, Figures]:
-    """Return each group's utility under the policy, and what each person adds to it.
+    """Return each group's utility under the policy, and each person's contribution to it.
 
-    Over everyone recalled, with chances in place of decisions: the utility has no noise of those.
-    The columns have a slope and a level for every rate: first above the line, then below.
+    Sums are over all recalled people, with probabilities in place of decisions, so decisions add no
+    noise to the utility. The columns have a slope and a level for every rate: first those of the
+    numerators, then those of the denominators.
     """
     profile, label, there = people(task.space, recalled, predict)
     chance, newest = policy(profile).chance(task.space.favourable), recalled.profile.shape[1]
@@ -201,7 +204,7 @@ def shares(
         jnp.stack([jnp.broadcast_to(x, label.shape) for x in parts])
         for parts in zip(*(part.by_chance(label) for part in sums), strict=True)
     )
-    # Each by itself: one product of all adds up in another order, and lambda carries that on.
+    # One product per row: a joint product sums in another order, which would change lambda.
     above, below = jnp.split(jnp.stack([row @ member for row in slope * chance[None] + level]), 2)
     return (
         jax.vmap(absent)(above / jnp.maximum(below, 1e-6), below),
@@ -211,7 +214,7 @@ def shares(
 
 
 def changing(notion: Notion, slope: Float[Array, "steps sums"]) -> Float[Array, "steps some"]:
-    """Leave out the slopes below the line where the policy changes none of these sums."""
+    """Drop the slopes of the denominators if the policy changes none of these sums."""
     among = [rate.among for rate in define(notion).rates]
     return slope if any(sums.moves for sums in among) else slope[:, : len(among)]
 
@@ -221,9 +224,9 @@ def credits(
 ) -> tuple[Float[Array, "1 groups"], Columns]:
     """Return each group's qualification, and how much each decision narrowed the disparity.
 
-    A decision about a member of the worst-off group is credited with what it did to their
-    predicted label, against the mean of the group; with leveling "both", one about a member of the
-    best-off group with the opposite.
+    A decision about a member of the worst-off group is credited with the change of their predicted
+    label, relative to the mean change of the group. With leveling "both", a decision about a member
+    of the best-off group is credited with the opposite.
     """
     member = members(seen.group, len(task.space.groups))
     number = jnp.sum(member, axis=0)
@@ -240,9 +243,9 @@ def credits(
 def earnings(
     task: Task, recalled: Recalled, predict: Chances, policy: Policy
 ) -> tuple[Columns, Figures]:
-    """Return what each action would earn with each person, and what the policy earns on average.
+    """Return the gain of each action for each person, and the policy's mean earnings.
 
-    Like a group's utility it is linear in the chances, and imputed where labels are not seen.
+    Like a group's utility, earnings are linear in the probabilities, and imputed for hidden labels.
     """
     profile, label, there = people(task.space, recalled, predict)
     gain = jnp.stack(task.space.gains(label))
@@ -252,7 +255,7 @@ def earnings(
 
 
 def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
-    """Give a group that nobody was met of the mean of the others: it then decides nothing."""
+    """Give groups without people the mean of the others, so they do not affect the disparity."""
     there = (number > 0) & jnp.isfinite(utilities)
     known = jnp.where(there, utilities, 0.0)
     return jnp.where(
@@ -261,7 +264,7 @@ def absent(utilities: Array, number: Array) -> Float[Array, " groups"]:
 
 
 def advantage(config: Direct, batch: Batch) -> Float[Array, " batch"]:
-    """Return the advantage of a minibatch, for qualification with what was credited."""
+    """Return the advantage of a minibatch; for qualification, the credit is added."""
     plain = standardised(batch.columns["advantage"])
     return plain + batch.columns["credit"] if "credit" in batch.columns else plain
 
@@ -273,7 +276,7 @@ def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
     """
     term, figures = sellf.penalty(config, batch), batch.figures
     if "gain" in batch.columns:
-        # Whatever one action gains in chance the first one loses.
+        # Any increase of an action's probability is taken from that of the first action.
         gain, numbers = batch.columns["gain"], range(batch.policy.actions)
         change = sum(
             (gain[:, a] - gain[:, 0]) * moved(config, batch, tuple(a == b for b in numbers))
@@ -289,7 +292,7 @@ def penalty(config: Direct, batch: Batch) -> Float[Array, ""]:
 def learn_late(
     task: Task, config: Direct, extra: Extra, seen: Seen, deciding: Deciding, key: Array
 ) -> Result:
-    """Do as `learn`, and say what entropy costs by now."""
+    """Run `learn`, and add the current weight of the entropy penalty."""
     result = learn(task, config, extra, seen, deciding, key)
     done = (extra["predictor"].iteration + 1) / task.iterations
     late = jnp.clip((done - LATE) / (1 - LATE), 0.0, 1.0)
@@ -297,16 +300,16 @@ def learn_late(
 
 
 def penalty_late(config: Direct, batch: Batch) -> Float[Array, ""]:
-    """Return what `penalty` does, and what the entropy of the minibatch's decisions costs."""
+    """Return `penalty` plus the entropy penalty of the minibatch."""
     cost = batch.figures["entropy_cost"] * jnp.mean(batch.policy.entropy())
     return penalty(config, batch) + cost
 
 
 def chance(config: Direct, space: Space, policy: Categorical, actions: Actions) -> Array:
-    """Return the chance of some favourable actions as it is decided by.
+    """Return the probability of some favourable actions, as used in decisions.
 
-    Where a semi-stochastic policy rejects for certain it is 0, with the gradient of what it was:
-    else nothing could ever bring it back.
+    Where a semi-stochastic policy always rejects, it is 0 but keeps the gradient of the original
+    probability; otherwise it could never rise again.
     """
     plain = policy.chance(actions)
     if not config.semi_stochastic:
@@ -316,16 +319,16 @@ def chance(config: Direct, space: Space, policy: Categorical, actions: Actions) 
 
 
 def moved(config: Direct, batch: Batch, actions: Actions) -> Float[Array, " batch"]:
-    """Return by how much the chance of some actions has changed since the iteration began."""
+    """Return the change of the probability of some actions since the start of the iteration."""
     before = chance(config, batch.space, batch.before, actions)
     return chance(config, batch.space, batch.policy, actions) - before
 
 
 def anchored(config: Direct, batch: Batch) -> Float[Array, "rates groups"]:
-    """Return the utilities now: as measured on everyone recalled, plus the minibatch's change.
+    """Return the current utilities: those of all recalled people, plus the minibatch's change.
 
-    The minibatch only tells what changed since the iteration began, which is little, so its noise
-    is little too; its gradient is an unbiased one of the utilities of the newest people.
+    The minibatch only estimates the change since the start of the iteration, which is small, so its
+    noise is small too; its gradient is unbiased for the utilities of the newest people.
     """
     change, slope = moved(config, batch, batch.space.favourable), batch.columns["slope"]
     before, mass = (
@@ -342,7 +345,7 @@ def anchored(config: Direct, batch: Batch) -> Float[Array, "rates groups"]:
 
 
 def batched(config: Direct, space: Space, drawn: People) -> Float[Array, "rates groups"]:
-    """Return the utilities among a batch of people, as it is."""
+    """Return the utilities among a batch of people."""
     member = members(drawn.group, len(space.groups))
     accept = chance(config, space, drawn.policy, space.favourable)[:, None]
     added = drawn.columns["slope"] * accept + drawn.columns["level"]
@@ -351,7 +354,7 @@ def batched(config: Direct, space: Space, drawn: People) -> Float[Array, "rates 
 
 
 def variant(algorithm: Algorithm, config: Any, notion: Notion) -> Algorithm:
-    """Return the algorithm as its settings want it."""
+    """Return the algorithm adapted to its settings."""
     if config.sharpen:
         algorithm = algorithm._replace(learn=learn_late, penalty=penalty_late)
     return algorithm._replace(
@@ -364,7 +367,7 @@ direct = sellf.with_predictor(
     Algorithm(
         "sellf-direct",
         Direct,
-        "give omega: the imputed disparity is a constraint on the policy itself",
+        "constrains the policy's own imputed disparity; only omega has to be chosen",
         advantage=advantage,
         penalty=penalty,
         variant=variant,

@@ -29,28 +29,28 @@ from sellf.envs.space import Space
 from sellf.fairness import Counts, Notion, define
 
 HIDDEN, ACTIVATION = (256, 128), "relu"
-"""Of the original's networks."""
+"""Hidden layers and activation of the original's networks."""
 
 
 @hyperparameters
 class ELBERT(PPO):
-    """PPO whose advantage goes against the bias of groups' long-term supply over demand."""
+    """PPO whose advantage is penalised by the bias of groups' long-term supply over demand."""
 
     beta_bias: float = 200.0
     """beta: weight of the squared bias."""
     fairness_gamma: float = 0.99
-    """Discount in the advantages of supply and demand: the original's."""
+    """Discount in the advantages of supply and demand, as in the original."""
     fairness_critics: bool = True
-    """Whether supply and demand have a critic network each, as in the original; else their mean is
-    the baseline, which takes about a third of the time."""
+    """Whether supply and demand have a critic network each, as in the original; otherwise their
+    mean is the baseline, which takes about a third of the time."""
 
 
 def counted(task: Task, seen: Seen) -> tuple[Float[Array, "steps groups"], ...]:
     """Return each group's supply and demand at every decision, where outcomes are revealed.
 
-    They are what is above and below the line of the notion's utility. Qualification and accuracy:
-    of the accepted (demand), those with a good label (supply). Opportunity: of the accepted with a
-    good label, those accepted, which is all of them; as Prop. 1 says, there is no bias to be seen.
+    They are the numerator and the denominator of the notion's utility. For qualification and
+    accuracy, demand is the accepted and supply is those among them with a good label. For
+    opportunity, both are the accepted with a good label, so no bias is visible (Prop. 1).
     """
     favourable = task.space.is_favourable(seen.action)
     parts = (seen.revealed, seen.revealed & favourable, favourable & seen.positive)
@@ -60,7 +60,7 @@ def counted(task: Task, seen: Seen) -> tuple[Float[Array, "steps groups"], ...]:
 
 
 def can_differ(space: Space, notion: Notion) -> bool:
-    """Return whether supply and demand are two things: if not, no rate is other than 1."""
+    """Return whether supply and demand can differ; if they cannot, every rate is 1."""
     above, below = define(notion).alone.sums
     for reveals, favourable in zip(space.reveals, space.favourable, strict=True):
         for label in (0.0, 1.0):
@@ -72,7 +72,7 @@ def can_differ(space: Space, notion: Notion) -> bool:
 
 
 def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array, Array]:
-    """Return the reward, and with critics of their own each group's supply and demand."""
+    """Return the reward and, if they have critics, each group's supply and demand."""
     critics = config.fairness_critics and can_differ(task.space, task.notion)
     parts = counted(task, seen) if critics else ()
     columns = jnp.concatenate([seen.reward[:, None], *parts], axis=1)
@@ -83,7 +83,7 @@ def signals(task: Task, config: ELBERT, extra: Extra, seen: Seen) -> tuple[Array
 def squared_bias(supply: Float[Array, " groups"], demand: Float[Array, " groups"]) -> Array:
     """Return (max - min)^2 of supply over demand, over the groups that have a demand.
 
-    Two groups: the square of their difference. There is no bias where fewer have one.
+    For two groups it is the square of their difference. It is 0 if fewer than two have a demand.
     """
     there = demand > 0
     rate = supply / jnp.where(there, demand, 1.0)
@@ -116,7 +116,7 @@ def weigh(task: Task, config: ELBERT, extra: Extra, seen: Seen, critique: Critiq
 
 
 def advantage(config: ELBERT, batch: Batch) -> Float[Array, " batch"]:
-    """Return A - beta d(bias^2), the bias's derivative along supply's and demand's advantages."""
+    """Return A - beta d(bias^2), the derivative along the advantages of supply and demand."""
     each = jax.vmap(standardised, in_axes=1, out_axes=1)(batch.columns["advantages"])
     slopes = jax.grad(squared_bias, argnums=(0, 1))(
         batch.figures["supply"], batch.figures["demand"]
@@ -125,15 +125,15 @@ def advantage(config: ELBERT, batch: Batch) -> Float[Array, " batch"]:
 
 
 def stacks(space: Space) -> tuple[Stack, ...]:
-    """Have the policy and a critic of the reward, as large as the original's."""
+    """Return a stack with the policy and a critic of the reward, of the original's size."""
     return (Stack(len(space.actions) - 1, hidden=HIDDEN, activation=ACTIVATION),)
 
 
 @cache
 def all_stacks(notion: Notion) -> Networks:
-    """Have critics of each group's supply and demand as well, where the two can differ.
+    """Return networks with critics of each group's supply and demand, where the two can differ.
 
-    Where they cannot, the squared bias and its slopes are 0, whatever critics would say.
+    Where they cannot, the squared bias and its slopes are 0 whatever the critics predict.
     """
 
     def both(space: Space) -> tuple[Stack, ...]:
@@ -144,14 +144,14 @@ def all_stacks(notion: Notion) -> Networks:
 
 
 def variant(algorithm: Algorithm, config: ELBERT, notion: Notion) -> Algorithm:
-    """Give supply and demand critics, if they are to have any."""
+    """Add critics of supply and demand if `fairness_critics` is set."""
     return algorithm._replace(stacks=all_stacks(notion)) if config.fairness_critics else algorithm
 
 
 elbert = Algorithm(
     "elbert",
     ELBERT,
-    "against the bias of long-term benefit rates among the accepted",
+    "penalised by the bias of long-term benefit rates among the accepted",
     stacks=stacks,
     signals=signals,
     weigh=weigh,

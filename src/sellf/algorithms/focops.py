@@ -23,27 +23,28 @@ class FOCOPS(PredictorConfig, PPO):
     learning_rate: float = 5e-4
     """Step size of Adam for the policy and both critics."""
     gradient_norm: float = 40.0
-    """Gradients are scaled down to this norm."""
+    """Largest norm of a gradient; larger gradients are scaled down."""
     temperature: float = 1.5
-    """lambda: how much advantage a divergence from the old policy must bring."""
+    """lambda: weight of the divergence from the old policy against the advantage."""
     trust: float = 0.02
-    """eta: people whose decision has moved further than this no longer count; epochs end there."""
+    """eta: largest divergence from the old policy. People above it are left out of the loss, and a
+    mean above it ends the epochs."""
     nu_max: float = 2.0
-    """The largest value of the dual variable nu."""
+    """Upper limit of the dual variable nu."""
     nu_rate: float = 0.01
     """Step size of nu."""
     limit: float = 10.0
-    """The discounted cost that is tolerated."""
+    """Largest tolerated discounted cost."""
     cost_gamma: float = 0.99
     """Discount of the cost."""
     decay: float = 1e-3
-    """Weight of the critics' squared parameters."""
+    """Weight of the critics' squared parameters in the loss."""
     cost: str = "accepted"
     """Which disparity is the cost: "accepted" (Sec. 5), or "imputed" (the appendix)."""
 
 
 def start(task: Task, config: FOCOPS, key: Key[Array, ""]) -> Extra:
-    """Keep the dual variable."""
+    """Return the initial dual variable."""
     return {"nu": jnp.zeros(())}
 
 
@@ -54,12 +55,12 @@ def signals(task: Task, config: FOCOPS, extra: Extra, seen: Seen) -> tuple[Array
 
 
 def dual(nu: Array, cost: Array, config: FOCOPS) -> Float[Array, ""]:
-    """Return nu after a step towards the constraint, within [0, nu_max]."""
+    """Return nu after a step along the constraint violation, within [0, nu_max]."""
     return jnp.clip(nu + config.nu_rate * (cost - config.limit), 0.0, config.nu_max)
 
 
 def weigh(task: Task, config: FOCOPS, extra: Extra, seen: Seen, critique: Critique) -> Result:
-    """Move nu by the cost of the rollout; standardise both advantages, as the original does."""
+    """Update nu with the cost of the rollout; standardise both advantages, as the original does."""
     cost = jnp.mean(critique.target[:, 1])
     nu = dual(extra["nu"], cost, config)
     columns = {
@@ -70,7 +71,7 @@ def weigh(task: Task, config: FOCOPS, extra: Extra, seen: Seen, critique: Critiq
 
 
 def loss(config: FOCOPS, batch: Batch) -> Float[Array, ""]:
-    """Return the policy's loss and both critics', with the critics' decay."""
+    """Return the sum of the policy's and both critics' losses, with the critics' weight decay."""
     policy = losses.focops(
         batch.policy.divergence(batch.before),
         batch.policy.log_probability(batch.action) - batch.log_probability,
@@ -86,22 +87,22 @@ def loss(config: FOCOPS, batch: Batch) -> Float[Array, ""]:
 
 
 def trust(config: Any) -> Array:
-    """Return the divergence past which no further epoch follows."""
+    """Return the divergence above which no further epoch is run."""
     return jnp.asarray(config.trust)
 
 
 def start_both(task: Task, config: FOCOPS, key: Key[Array, ""]) -> Extra:
-    """Keep the dual variable and a predictor."""
+    """Return the initial dual variable and a predictor."""
     return start(task, config, key) | sellf.start(LINEAR, task, config, key)
 
 
 def stacks(space: Space) -> tuple[Stack, ...]:
-    """Have the policy and critics of the reward and of the cost."""
+    """Return a stack with the policy and critics of the reward and of the cost."""
     return (Stack(policies=len(space.actions) - 1, critics=2),)
 
 
 def variant(algorithm: Algorithm, config: FOCOPS, notion: Notion) -> Algorithm:
-    """Give the algorithm a predictor if its cost is the imputed disparity."""
+    """Add a predictor if the cost is the imputed disparity."""
     if config.cost == "accepted":
         return algorithm
     return sellf.with_predictor(algorithm, LINEAR)._replace(start=start_both)

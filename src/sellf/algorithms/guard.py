@@ -1,21 +1,21 @@
-"""What the predictor's errors can hide: bounds on each group's true utility.
+"""Bounds on each group's true utility that account for the predictor's errors.
 
-With chances pi in place of decisions, a group's utility is a ratio of sums over people, both linear
-in their chance of a good label, p (opportunity: sum(pi p) / sum(p)). With predictions phi in place
-of p every person is off by slope (p - phi). The people accepted in a rollout are scored by the
-predictor as it was before it learned from them, so
+With probabilities pi in place of decisions, a group's utility is a ratio of sums over people, both
+linear in their probability of a good label, p (opportunity: sum(pi p) / sum(p)). With predictions
+phi in place of p, every person's term has the error slope (p - phi). The people accepted in a
+rollout are scored by the predictor before it has learned from them, so
 
     x = a slope (y - phi) / pi        has the mean  slope (p - phi),
 
-whatever the policy. The sum of all x corrects both sums; how far it may be off is bounded from the
-squares of x alone, by a bound that holds although policy and predictor were chosen by what was seen
-before (Howard, Ramdas, McAuliffe and Sekhon 2021, with 0 as the guess of the next x): with c at
-least as large as any weight slope / pi,
+for every policy. The sum of all x corrects both sums. Its error is bounded from the squares of x
+alone, by a bound that holds even though policy and predictor depend on earlier observations
+(Howard, Ramdas, McAuliffe and Sekhon 2021, with 0 as the prediction of the next x): with c at least
+as large as any weight slope / pi,
 
     |sum(x) - sum of means| <= 2 c log(2 / delta) + 2 (log 2 - 1/2) sum(x^2) / c.
 
-It takes the place of Theorem 3's constant in Theorem 4: no density of earlier policies and no
-pseudo-dimension is needed. Of people who were hardly ever accepted nothing is known at all.
+It replaces the constant of Theorem 3 in Theorem 4, and needs neither a density of earlier policies
+nor a pseudo-dimension. Nothing is known about people who were hardly ever accepted.
 """
 
 from typing import NamedTuple, TypeAlias
@@ -32,32 +32,32 @@ from sellf.fairness import Notion, Rate, define
 ByGroup: TypeAlias = Float[Array, "rates groups"]
 
 LEAST = 0.01
-"""Below this chance of acceptance, those who were accepted tell nothing of those who were not."""
+"""Acceptance probability below which the accepted are not used to estimate the others' errors."""
 SCALES = 2.0 ** np.arange(8)
-"""The values of c that are tried; the largest is above 1 / LEAST."""
+"""Values of c that are tried; the largest is above 1 / LEAST."""
 SQUARES = 2 * (np.log(2) - 0.5)
 
 
 class Errors(NamedTuple):
-    """Sums over a rollout, or over each of the latest with the newest first.
+    """Sums over one rollout, or over each of the latest rollouts with the newest first.
 
-    By rate and group, for the numerator and the denominator of its utility.
+    They are by rate and group, for the numerator and the denominator of the utility.
     """
 
     imputed: Float[Array, "*memory rates groups 2"]
-    """With predictions for everyone."""
+    """Sums with predictions for everyone."""
     first: Float[Array, "*memory rates groups 2"]
-    """Of x ..."""
+    """Sums of x."""
     second: Float[Array, "*memory rates groups 2"]
-    """... and of its square."""
+    """Sums of the squares of x."""
     unknown: Float[Array, "*memory rates groups 2"]
-    """By how much those who were hardly ever accepted may be off."""
+    """Largest possible error for people who were hardly ever accepted."""
     largest: Float[Array, "*memory rates groups 2"]
-    """The largest weight that anyone met could have had."""
+    """Largest possible weight of any person met."""
 
 
 def start(notion: Notion, memory: int, groups: int) -> Errors:
-    """Return the errors before anyone was met."""
+    """Return the sums before the first rollout."""
     shape = (memory, len(define(notion).rates), groups, 2)
     return Errors(*(jnp.zeros(shape) for _ in Errors._fields))
 
@@ -98,20 +98,20 @@ def utilities(
 ) -> tuple[
     Float[Array, "rates groups"], Float[Array, "rates groups"], Float[Array, "rates groups"]
 ]:
-    """Return each group's utility, imputed, and between what the true one lies.
+    """Return each group's imputed utility, and a lower and an upper bound of the true one.
 
-    All at once with 1 - delta, over everyone met in the rollouts kept.
+    All bounds hold jointly with probability 1 - delta, for the people of all stored rollouts.
     """
     imputed, first, second, unknown = (
         jnp.sum(getattr(errors, name), axis=0) for name in ("imputed", "first", "second", "unknown")
     )
     largest = jnp.max(errors.largest, axis=0)
-    # Two sides of two sums of every rate and group, at every scale.
+    # Union bound over two sides, two sums, rates, groups and scales.
     log = jnp.log(2.0 * imputed.size * SCALES.size / delta)
     scales = jnp.asarray(SCALES, jnp.float32)[:, None, None, None]
     half = 2 * scales * log + jnp.asarray(SQUARES, jnp.float32) * second[None] / scales
     half = jnp.min(jnp.where(scales >= largest[None], half, jnp.inf), axis=0)
-    # A sum whose terms are all 0 by definition is known.
+    # A sum whose terms are all 0 by definition has no error.
     half = jnp.where((largest > 0) | (unknown > 0), half + unknown, 0.0)
     middle = imputed + first
     low, high = jnp.maximum(middle - half, 0.0), middle + half
@@ -133,12 +133,12 @@ def promise(low: ByGroup, high: ByGroup) -> Float[Array, ""]:
 
 
 def largest(utilities: Float[Array, "rates groups"]) -> Float[Array, ""]:
-    """Return the disparity: of the rates, that in which groups are furthest apart."""
+    """Return the disparity: the largest difference between groups over all rates."""
     return jnp.max(jnp.max(utilities, axis=1) - jnp.min(utilities, axis=1))
 
 
 def bias(errors: Errors, delta: Float[Array, ""]) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return by how much the true disparity may exceed the imputed one, and its largest value."""
+    """Return bounds on the excess of the true over the imputed disparity, and on the true one."""
     imputed, low, high = utilities(errors, delta)
     most = promise(low, high)
     return jnp.maximum(most - largest(imputed), 0.0), most

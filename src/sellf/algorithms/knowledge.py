@@ -1,4 +1,4 @@
-"""What SELLF-plan knows after some decisions: estimates, a law to plan in, whom to explore."""
+"""Estimates of SELLF-plan after some decisions: a law to plan in, and whom to explore."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,37 +20,37 @@ from sellf.planning.plan import search
 from sellf.planning.result import NEVER
 
 BASES = 1000
-"""So many people of a large world are planned for: a random part of those met early."""
+"""Number of people planned for in a large world: a random sample of those met early."""
 EARLY = 0.25
-"""Decisions up to this share of the population meet people nearly all of whom are new."""
+"""Up to this number of decisions, as a share of the population, nearly all people met are new."""
 MOST_WEIGHT = 5.0
-"""People met count for at most this many, and at least for one over it."""
+"""Upper limit of the weight of a person met; the lower limit is its inverse."""
 
 
 @hyperparameters
 class Planned(Settings):
-    """Planning in a learned law, under a bound of the disparity that is proven at the end."""
+    """Planning in a learned law, with a bound on the disparity that is proven at the end."""
 
     omega: float = 0.05
-    """The true disparity that is tolerated."""
+    """Largest tolerated true disparity."""
     delta: float = 0.05
-    """The chance with which the proof may fail."""
+    """Probability with which the proof may fail."""
     learn_share: float = 0.16
-    """The share of the decisions after which the policy to be proven is chosen, at least
-    two rollouts; 1 for no proof."""
+    """Share of the decisions after which the policy to be proven is chosen, at least two rollouts;
+    1 for no proof."""
     room: float = 0.35
-    """The share of omega that the uncertainty of the proof may take up: exploration is as much as
-    that needs, and what is left of omega is for the policy's own disparity."""
+    """Share of omega reserved for the uncertainty of the proof. It determines the amount of
+    exploration; the rest of omega is available for the policy's own disparity."""
     confidence: float = 1.64
-    """How many standard errors of the estimated disparity a plan keeps below omega."""
+    """Distance of a plan's estimated disparity from omega, in standard errors."""
     first: float = 0.3
-    """The chance of a revealing action in the first rollout, when nothing is known."""
+    """Probability of a revealing action in the first rollout, when nothing is known."""
     floor: float = 0.02
-    """The least chance with which an outcome is revealed while learning."""
+    """Smallest probability with which an outcome is revealed during learning."""
     most: float = 1.0
-    """The largest chance with which exploration reveals an outcome."""
+    """Largest probability with which exploration reveals an outcome."""
     shrinkage: float = 20.0
-    """For how many outcomes the additive model counts in each cell of the label law."""
+    """Weight of the additive model in each cell of the label law, as a number of outcomes."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,24 +61,24 @@ class Planned(Settings):
 
 
 class Log(NamedTuple):
-    """All decisions so far, as they were seen."""
+    """All decisions so far, as they were observed."""
 
     profile: Int[Array, " decisions"]
     moved: Int[Array, " decisions"]
     action: Int[Array, " decisions"]
     label: Int[Array, " decisions"]
-    """1 or 0 where it was revealed, -1 where not."""
+    """1 or 0 where the label was revealed, -1 where it was not."""
     reveal: Float[Array, " decisions"]
-    """The chance with which it was to be revealed."""
+    """Probability with which the label was to be revealed."""
     time: Int[Array, " decisions"]
-    """Decisions since the episode began."""
+    """Number of decisions since the episode began."""
 
 
 class Planning(NamedTuple):
-    """A policy over cells, and what is expected of it."""
+    """A policy over cells, and its expected disparity and reward."""
 
     chance: Floats
-    """(actions, cells)."""
+    """Action probabilities, (actions, cells)."""
     disparity: float
     reward: float
     variables: Floats
@@ -86,24 +86,24 @@ class Planning(NamedTuple):
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known after some decisions: estimates, and a law to plan in."""
+    """Estimates after some decisions, and the law to plan in."""
 
     task: Task
     config: Planned
     frame: Frame
     weights: Floats
-    """Of the additive model."""
+    """Weights of the additive model."""
     cell: Ints
-    """Of everyone decided about."""
+    """Cell of the person in each decision."""
     records: Records
     labels: Labels
     newcomers: Newcomers
     time: Ints
-    """Of each decision, since its episode began."""
+    """Number of decisions since the episode began, for each decision."""
 
     @cached_property
     def who(self) -> Groups:
-        """The groups and what is compared."""
+        """The groups, and the rates to compare."""
         rates, groups = define(self.task.notion).rates, len(self.task.space.groups)
         return Groups(rates, self.frame.layout.group, groups)
 
@@ -137,7 +137,7 @@ class Knowledge:
 
     @cached_property
     def decided(self) -> Floats:
-        """(actions, cells), how often each action was taken."""
+        """Relative frequency of each action, (actions, cells)."""
         actions = len(self.task.space.actions)
         taken = [
             np.bincount(self.cell[self.records.action == a], minlength=self.frame.cells)
@@ -147,15 +147,15 @@ class Knowledge:
         return number / number.sum(axis=0)
 
     def changed(self, chance: Floats, behaviour: Floats, since: int | None = None) -> Floats:
-        """Return by how much more of each cell a policy itself would meet, by what is known.
+        """Return the estimated ratio of a cell's share under a policy to that under the behaviour.
 
-        Exploration makes people what they would not be under the policy: those met have to be
-        weighed for that.
+        Exploration changes people in other ways than the policy would, so the people met have to be
+        reweighted.
 
         Args:
             chance: the policy.
-            behaviour: how is decided instead.
-            since: the first of the decisions; None if all of them are still to come.
+            behaviour: the policy that decides instead.
+            since: index of the first decision; None if all decisions are still to come.
         """
         own, law = self.newcomers.cell, self.law
         found = []
@@ -169,42 +169,42 @@ class Knowledge:
 
     @cached_property
     def people(self) -> Floats:
-        """The share of people met, by cell."""
+        """Share of the people met, by cell."""
         met = np.bincount(self.cell, minlength=self.frame.cells) + 1e-3
         return met / met.sum()
 
     @cached_property
     def gain(self) -> Floats:
-        """(actions, cells), what a decision is expected to be worth."""
+        """Expected gain of a decision, (actions, cells)."""
         worth = np.asarray(self.task.space.gain)
         return worth[:, :1] + (worth[:, 1:] - worth[:, :1]) * self.labels.chance[None]
 
     @cached_property
     def greedy(self) -> Floats:
-        """(actions, cells), the policy that takes what is worth most at once."""
+        """Policy that takes the action with the largest immediate gain, (actions, cells)."""
         return np.eye(len(self.gain))[self.gain.argmax(axis=0)].T
 
     def favoured(self, chance: Floats) -> Floats:
-        """Return the chance of a favourable action, by cell."""
+        """Return the probability of a favourable action, by cell."""
         return chance[np.asarray(self.task.space.favourable)].sum(axis=0)
 
     def revealed(self, chance: Floats) -> Floats:
-        """Return the chance that the outcome is revealed, by cell."""
+        """Return the probability that the outcome is revealed, by cell."""
         return chance[np.asarray(self.task.space.reveals)].sum(axis=0)
 
     def plan(self, omega: float, near: list[Floats]) -> Planning:
-        """Return the best policy within a disparity, by what is known."""
+        """Return the best policy within a disparity, under the estimated law."""
         used, own = np.unique(self.newcomers.cell, return_inverse=True)
         begin = [chance[1:, used].ravel() for chance in near]
         problem, found = search(self.law, self.task.notion, omega, own, begin)
-        # Of cells in which nobody was met who is planned for: whatever is best for itself.
+        # Cells without anyone to plan for get the greedy action.
         chance = self.greedy.copy()
         some = found.variables.reshape(problem.shape)[0]
         chance[:, used] = np.concatenate([np.clip(1 - some.sum(axis=0), 0, 1)[None], some])
         return Planning(chance, found.gap, found.reward, found.variables)
 
     def error(self, chance: Floats) -> float:
-        """Return the standard error of a policy's disparity, as far as labels are not known."""
+        """Return the standard error of a policy's disparity that is due to unknown labels."""
         moved = self._influence(chance) * self.people
         return design.variance(self.who, moved, self.labels.variance) ** 0.5
 
@@ -213,7 +213,7 @@ class Knowledge:
         return design.influence(self.who, self.favoured(chance), label, self.people)
 
     def explored(self, chance: Floats, decisions: float, target: float, least: Floats) -> Floats:
-        """Return the policy with the exploration that brings its disparity's error to a target."""
+        """Return the policy with the exploration that reduces its disparity's error to a target."""
         reveals = np.asarray(self.task.space.reveals)
         planned = self.revealed(chance)
         best = np.where(reveals[:, None], self.gain, -np.inf).argmax(axis=0)
@@ -233,14 +233,14 @@ class Knowledge:
 
 
 def know(task: Task, config: Planned, iteration: int, extra: Extra) -> Knowledge:
-    """Estimate what there is to know after some iterations."""
+    """Return the estimates after some iterations."""
     frame, number = Frame(task.space), iteration * config.rollout
     log: Log = extra["log"]
     columns = (log.profile, log.moved, log.action, log.label, log.time)
     profile, moved, action, label, time = (np.asarray(x[:number], np.int64) for x in columns)
     weights = np.asarray(extra["predictor"].parameters, np.float64)
     if not extra["proof"].begun:
-        # Once there is a proof, cells stay what they are.
+        # Once a proof has begun, the cells no longer change.
         seen = label >= 0
         unique, place = np.unique(profile[seen], return_inverse=True)
         positive = np.asarray(np.bincount(place, label[seen], len(unique)), np.float64)
@@ -264,7 +264,7 @@ def know(task: Task, config: Planned, iteration: int, extra: Extra) -> Knowledge
 
 
 def _newcomers(frame: Frame, weights: Floats, early: Ints, seed: int) -> Newcomers:
-    """Return whom to plan for: people as they were met early in episodes."""
+    """Return the people to plan for, as they were met early in episodes."""
     if frame.small:
         everyone = np.arange(frame.cells)
         share = np.bincount(early, minlength=frame.cells) + 1 / frame.cells
@@ -277,7 +277,7 @@ def _newcomers(frame: Frame, weights: Floats, early: Ints, seed: int) -> Newcome
     share = np.bincount(place * states + places.state[some], minlength=len(base) * states)
     every = np.repeat(base, states), np.tile(np.arange(states), len(base))
     profile = frame.profile_of(*every)
-    # A state that nobody with this base can be in: never reached, so anybody's will do.
+    # A state that is impossible with this base is never reached, so any profile will do.
     profile = np.where(profile >= 0, profile, some[np.repeat(np.arange(len(base)), states) * 0])
     cell, score = frame.cell(weights, profile), frame.score(weights, profile)
     return Newcomers(cell, score, share / share.sum(), states)

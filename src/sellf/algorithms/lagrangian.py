@@ -1,6 +1,6 @@
-"""PPO under a constraint on the mean imputed disparity, weighed by a Lagrange multiplier.
+"""PPO under a constraint on the mean imputed disparity, weighted by a Lagrange multiplier.
 
-PPO-Lagrangian moves the multiplier up the gradient of the Lagrangian; PID-Lagrangian (Stooke,
+PPO-Lagrangian updates the multiplier by gradient ascent on the Lagrangian; PID-Lagrangian (Stooke,
 Achiam and Abbeel 2020) controls it by the constraint's error, its sum and its rate of change.
 Formulas and defaults are those of omnisafe (PPOLag and CPPOPID).
 """
@@ -19,9 +19,9 @@ from sellf.algorithms.predictor import LINEAR, PredictorConfig
 from sellf.algorithms.seen import Seen, newest_first
 
 DELAY = 10
-"""Iterations back that the rate of change of the cost is taken over."""
+"""Number of iterations over which the rate of change of the cost is computed."""
 SMALLEST = 1e-3
-"""The least omega that errors are measured in."""
+"""Smallest omega used as the unit of errors."""
 
 
 @hyperparameters
@@ -29,59 +29,60 @@ class Lagrangian(PredictorConfig, PPO):
     """PPO with a Lagrange multiplier on the imputed disparity."""
 
     omega: float = 0.05
-    """The mean imputed disparity that is tolerated."""
+    """Largest tolerated mean imputed disparity."""
     cost_gamma: float = 0.99
     """Discount of the cost in its advantage."""
     shaped: bool = True
-    """Whether the cost is shaped by the disparity that a decision found: see `signals`."""
+    """Whether a decision's cost is the change of the disparity, not its level: see `signals`."""
     multiplier_start: float = 0.001
-    """lambda at the start."""
+    """Initial value of lambda."""
     multiplier_rate: float = 0.035
     """Step size of Adam for lambda."""
 
 
 @hyperparameters
 class PIDLagrangian(PredictorConfig, PPO):
-    """PPO whose Lagrange multiplier a PID controller sets."""
+    """PPO with a Lagrange multiplier that is set by a PID controller."""
 
     omega: float = 0.05
-    """The mean imputed disparity that is tolerated."""
+    """Largest tolerated mean imputed disparity."""
     cost_gamma: float = 0.99
     """Discount of the cost in its advantage."""
     shaped: bool = True
-    """Whether the cost is shaped by the disparity that a decision found: see `signals`."""
+    """Whether a decision's cost is the change of the disparity, not its level: see `signals`."""
     multiplier_start: float = 0.001
-    """The sum of past errors at the start."""
+    """Initial value of the sum of past errors."""
     proportional: float = 0.1
     """K_P: weight of the error, which is the excess of the cost over omega in units of omega."""
     integral: float = 0.01
-    """K_I: weight of its sum over iterations."""
+    """K_I: weight of the sum of the errors over iterations."""
     derivative: float = 0.01
-    """K_D: weight of the rise of the cost over ten iterations, in the same units."""
+    """K_D: weight of the increase of the cost over ten iterations, in units of omega."""
     smoothing: float = 0.95
-    """How much of the error and of the cost is kept from iteration to iteration."""
+    """Weight of the previous value in the moving averages of the error and of the cost."""
 
 
 class Control(NamedTuple):
-    """What a PID controller remembers."""
+    """State of a PID controller."""
 
     total: Float[Array, ""]
-    """The weighted sum of errors, never below 0."""
+    """Weighted sum of errors, never below 0."""
     error: Float[Array, ""]
-    """Smoothed."""
+    """Smoothed error."""
     cost: Float[Array, ""]
-    """Smoothed ..."""
+    """Smoothed cost."""
     past: Float[Array, " delay"]
-    """... and as it was in the iterations before, the newest first."""
+    """Smoothed costs of the previous iterations, the newest first."""
 
 
 def signals(task: Task, config: Any, extra: Extra, seen: Seen) -> tuple[Array, Array]:
     """Return the reward and the cost, which is the disparity after each decision.
 
-    A critic that sees people, but not the window, takes the level of the disparity for noise, and
-    it is a hundred times what one decision changes. Shaped by the potential of the disparity that
-    a decision finds, Delta / (1 - gamma), the cost is what the decision adds to it, in units of
-    1 - gamma. Advantages stay the same under such shaping (Ng, Harada and Russell 1999).
+    To a critic that sees people but not the window, the level of the disparity is noise, and it is
+    a hundred times as large as the change due to one decision. Shaping by the potential
+    Delta / (1 - gamma), with Delta the disparity before the decision, makes the cost the decision's
+    own contribution, in units of 1 - gamma. Such shaping leaves advantages unchanged (Ng, Harada
+    and Russell 1999).
     """
     cost = seen.disparity - seen.before if config.shaped else seen.disparity
     gammas = [jnp.asarray(gamma, jnp.float32) for gamma in (config.gamma, config.cost_gamma)]
@@ -89,14 +90,14 @@ def signals(task: Task, config: Any, extra: Extra, seen: Seen) -> tuple[Array, A
 
 
 def ascend(multiplier: Learner, cost: Array, config: Any) -> Learner:
-    """Return lambda after a step up the gradient of lambda (cost - omega); never below 0."""
+    """Return lambda after a gradient ascent step on lambda (cost - omega); never below 0."""
     slope = jnp.asarray(cost - config.omega, jnp.float32)[None]
     moved = multiplier.step(-slope, config.multiplier_rate, 1e-8)
     return moved._replace(parameters=jnp.maximum(moved.parameters, 0.0))
 
 
 def control(kept: Control, cost: Array, config: PIDLagrangian) -> tuple[Control, Array]:
-    """Return what the controller remembers after a rollout, and lambda."""
+    """Return the state of the controller after a rollout, and lambda."""
     relative = cost / jnp.maximum(config.omega, SMALLEST)
     error = relative - 1.0
     total = jnp.maximum(kept.total + config.integral * error, 0.0)
@@ -108,13 +109,13 @@ def control(kept: Control, cost: Array, config: PIDLagrangian) -> tuple[Control,
 
 
 def start(task: Task, config: Any, key: Key[Array, ""]) -> Extra:
-    """Keep lambda and a predictor."""
+    """Return the initial lambda and a predictor."""
     first = jnp.asarray(config.multiplier_start, jnp.float32)
     return {"multiplier": Learner.new(first[None])} | sellf.start(LINEAR, task, config, key)
 
 
 def start_controlled(task: Task, config: PIDLagrangian, key: Key[Array, ""]) -> Extra:
-    """Keep a controller and a predictor."""
+    """Return a controller and a predictor."""
     first = jnp.asarray(config.multiplier_start, jnp.float32)
     kept = Control(first, jnp.zeros(()), jnp.zeros(()), jnp.zeros(DELAY))
     return {"control": kept} | sellf.start(LINEAR, task, config, key)
@@ -127,7 +128,7 @@ def columns(critique: Critique, multiplier: Array) -> dict[str, Array]:
 
 
 def weigh(task: Task, config: Lagrangian, extra: Extra, seen: Seen, critique: Critique) -> Result:
-    """Move lambda by the mean cost of the rollout, and weigh reward against cost."""
+    """Update lambda with the mean cost of the rollout, and weigh reward against cost."""
     cost = jnp.mean(seen.disparity)
     kept = ascend(extra["multiplier"], cost, config)
     figures = {"multiplier": kept.parameters[0], "cost": cost}
@@ -145,12 +146,12 @@ def weigh_controlled(
 
 
 def advantage(config: Any, batch: Batch) -> Float[Array, " batch"]:
-    """Return the weighed advantage as it is: both parts are standardised already."""
+    """Return the weighted advantage unchanged, as both parts are standardised already."""
     return batch.columns["advantage"]
 
 
 def constrained(algorithm: Algorithm, first: Any) -> Algorithm:
-    """Return an algorithm with critics of reward and cost, and a predictor beside what it keeps."""
+    """Return the algorithm with critics of reward and cost, a predictor, and its own `start`."""
     both = algorithm._replace(stacks=focops.stacks, signals=signals)
     return sellf.with_predictor(both, LINEAR)._replace(start=first)
 
@@ -159,7 +160,7 @@ ppo_lagrangian = constrained(
     Algorithm(
         "ppo-lagrangian",
         Lagrangian,
-        "a multiplier on the imputed disparity follows the constraint",
+        "a multiplier on the imputed disparity, updated by gradient ascent",
         weigh=weigh,
         advantage=advantage,
     ),

@@ -1,7 +1,7 @@
-"""The cells of a space: whom a planned policy decides about alike, and how to find their cell.
+"""The cells of a space: people whom a planned policy treats alike, and how to find their cell.
 
-In a small world a cell is a profile. In a large one it is a group, a state (what decisions may
-change of somebody) and a class of the score that an additive model gives.
+In a small world a cell is a profile. In a large world it is a combination of a group, a state (the
+features that decisions may change) and a class of the score of an additive model.
 """
 
 from functools import cached_property, lru_cache, partial
@@ -20,9 +20,9 @@ from sellf.planning.estimate import Ints, Layout, sigmoid
 from sellf.planning.law import Floats
 
 CLASSES = 32
-"""Of the score, in a large world."""
+"""Number of classes of the score, in a large world."""
 MOST_CELLS = 4096
-"""With many states there are fewer classes."""
+"""Upper limit of the number of cells; with many states there are fewer classes."""
 
 
 def stacks(space: Space) -> tuple[Cells, ...]:
@@ -53,7 +53,7 @@ class Frame:
 
     @property
     def cells(self) -> int:
-        """How many there are."""
+        """Number of cells."""
         return self.shape.number
 
     @cached_property
@@ -68,12 +68,12 @@ class Frame:
 
     @property
     def states(self) -> int:
-        """How many states there are."""
+        """Number of states."""
         return self.cells if self.small else self.space.encoding.changes.shape[0]
 
     @cached_property
     def layout(self) -> Layout:
-        """What belongs to each cell."""
+        """Group, state and parent of each cell."""
         if self.small:
             cell = np.arange(self.cells)
             return Layout(self.places.group, cell, cell)
@@ -87,7 +87,7 @@ class Frame:
         return (np.arange(self.cells) % self.shape.classes + 0.5) / self.shape.classes
 
     def inputs(self, profile: Ints) -> Floats:
-        """Return what is known of people, (rows, inputs)."""
+        """Return the network inputs of people, (rows, inputs)."""
         pieces = [
             np.asarray(_observe()(self.space, jnp.asarray(_filled(profile[i : i + SMALL]))))
             for i in range(0, len(profile), SMALL)
@@ -96,7 +96,7 @@ class Frame:
         return found[: len(profile)].astype(np.float64)
 
     def prototypes(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return which inputs tell the kinds of people apart, and what each kind has there."""
+        """Return a mask of the inputs that distinguish kinds of people, and each kind's inputs."""
         if self.small:
             everyone = self.inputs(np.arange(self.space.profiles))
             return np.ones(self.space.inputs), everyone
@@ -113,8 +113,8 @@ class Frame:
         """Return a policy over cells as the flat vector of its parameters.
 
         Args:
-            weights: of the score, the bias last.
-            log_odds: (actions but the first, cells).
+            weights: the weights of the score, with the bias last.
+            log_odds: log-odds of all actions but the first, (actions - 1, cells).
         """
         matters, prototypes = self.prototypes()
         parts = [matters, prototypes.ravel(), weights[:-1], weights[-1:], log_odds.ravel()]
@@ -128,7 +128,7 @@ class Frame:
         return self._by_unique(partial(_cell(self.shape), flat.astype(jnp.float32)), profile)
 
     def _by_unique(self, function: Any, profile: Ints) -> Ints:
-        """Apply a function of inputs to everyone, those of the same profile once."""
+        """Apply a function of inputs to everyone, evaluated once per profile."""
         unique, place = np.unique(profile, return_inverse=True)
         pieces = [
             np.asarray(function(jnp.asarray(self.inputs(_filled(part)), jnp.float32)))
@@ -137,7 +137,7 @@ class Frame:
         return np.concatenate(pieces)[: len(unique)][place].astype(np.int64)
 
     def score(self, weights: Floats, profile: Ints) -> Floats:
-        """Return the chance that the additive model gives people."""
+        """Return the additive model's predicted probabilities."""
         unique, place = np.unique(profile, return_inverse=True)
         return sigmoid(self.inputs(unique) @ weights[:-1] + weights[-1])[place]
 
@@ -152,7 +152,7 @@ class Frame:
 
 
 def _filled(profile: Ints) -> Ints:
-    """Return profiles with the last repeated up to a round number, so that few programs do."""
+    """Return profiles padded to a power of two with the last one, so few programs are compiled."""
     size = len(profile)
     if size >= SMALL or not size:
         return profile

@@ -1,4 +1,4 @@
-"""The losses, each a small function that a test calls with a handful of numbers."""
+"""Loss functions."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ def clipped_surrogate(
 def squared_error(
     value: Float[Array, " batch"], target: Float[Array, " batch"]
 ) -> Float[Array, ""]:
-    """Return the value loss, as in Stable-Baselines3 by default: not clipped."""
+    """Return the value loss without clipping, which is the default of Stable-Baselines3."""
     return jnp.mean((value - target) ** 2)
 
 
@@ -72,7 +72,7 @@ def weighted_cross_entropy(
     group: Int[Array, " batch"],
     groups: int,
 ) -> Float[Array, ""]:
-    """Return the predictor's loss: per group sum(w l) / sum(w), added up over the groups."""
+    """Return the predictor's loss: sum(w l) / sum(w) per group, summed over the groups."""
     member = members(group, groups)
     each = weight * jax.nn.softplus(jnp.where(label, -logit, logit))
     total, norm = each @ member, weight @ member

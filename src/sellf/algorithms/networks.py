@@ -1,7 +1,8 @@
-"""Small networks, many at once: all of an algorithm's networks in a few batched products.
+"""Small networks, all of which are evaluated in a few batched products.
 
-Parameters live in one flat vector, so that Adam is one fused pass over it; `unflatten` cuts it
-into layers. Networks of one shape (an actor and its critic, say) are a *stack*, computed together.
+Parameters are stored in one flat vector, so Adam is one fused pass over it; `unflatten` splits it
+into layers. Networks of one shape, such as an actor and its critic, form a *stack* and are computed
+together.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,8 +27,8 @@ class Stack:
     """Networks of one shape, each with one output."""
 
     policies: int = 1
-    """How many of the networks, the first ones, are the policy: one for each action but the first.
-    The others are critics."""
+    """Number of networks of the policy, which come first: one for each action but the first. The
+    others are critics."""
     critics: int = 1
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"
@@ -40,21 +41,22 @@ class Stack:
         return [shape for i, o in layers for shape in ((count, i, o), (count, 1, o))]
 
     def gains(self) -> tuple[float, ...]:
-        """Return the scale of each network's last layer at the start."""
+        """Return the initial scale of each network's last layer."""
         return (0.01 / np.sqrt(2),) * self.policies + (1.0,) * self.critics
 
     def scales(self) -> tuple[float, ...]:
-        """Return what each network's output is multiplied with.
+        """Return the factor of each network's output.
 
-        A policy's is doubled. Stable-Baselines3 and the published code have two outputs, one per
-        decision, that Adam moves apart with equal steps: the difference, which is the logit, moves
-        twice as fast as a single output would. (The start is smaller for the same reason.)
+        A policy's output is doubled. Stable-Baselines3 and the published code have two outputs, one
+        per decision, that Adam moves apart with equal steps: their difference, which is the logit,
+        moves twice as fast as a single output would. (The initial scale is smaller for the same
+        reason.)
         """
         return (2.0,) * self.policies + (1.0,) * self.critics
 
     @property
     def wide(self) -> bool:
-        """Whether its products, and not the steps between them, are what takes time."""
+        """Whether the run time is dominated by matrix products."""
         return max(self.hidden, default=0) > 64
 
     @property
@@ -82,7 +84,7 @@ class Stack:
     def outputs(self, layers: list[Array], x: Float[Array, "rows inputs"]) -> Array:
         """Return the output of each network for all rows."""
         act = ACTIVATIONS[self.activation]
-        if self.wide:  # as many products as networks: one of all would be transposed after it
+        if self.wide:  # one product per network: a joint product would have to be transposed
             many = jnp.broadcast_to(x, (layers[0].shape[0], *x.shape))
             h = jnp.einsum("nri,nio->nro", many, layers[0]) + layers[1]
         else:
@@ -94,27 +96,27 @@ class Stack:
 
 @dataclass(frozen=True)
 class Cells:
-    """A table in place of networks: a person's entry is that of their cell.
+    """A lookup table in place of networks, with one entry per cell.
 
-    The cell is the nearest of some prototypes, by the inputs that matter, together with the class
+    A cell is the nearest of some prototypes, in terms of selected inputs, combined with the class
     of a score. In a small world every profile is a prototype, and there is one class.
     """
 
     policies: int
-    """How many tables there are: the log-odds of every action but the first."""
+    """Number of tables, which hold the log-odds of every action but the first."""
     prototypes: int
     classes: int
-    """Of equal width, of the chance that the score stands for."""
+    """Number of classes of equal width of the score, on the probability scale."""
     critics: int = 0
 
     @property
     def wide(self) -> bool:
-        """Whether there are products worth splitting: there are none."""
+        """Whether the run time is dominated by matrix products, which it is not."""
         return False
 
     @property
     def number(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return self.prototypes * self.classes
 
     @property
@@ -123,18 +125,18 @@ class Cells:
         return self
 
     def shapes(self, inputs: int) -> list[tuple[int, ...]]:
-        """Return the shapes: which inputs matter, prototypes, the score and its bias, tables."""
+        """Return the shapes of: input mask, prototypes, weights and bias of the score, tables."""
         table = (self.policies, self.number)
         return [(inputs,), (self.prototypes, inputs), (inputs,), (1,), table]
 
     def start(self, inputs: int, keys: Iterator[Key[Array, ""]]) -> list[Array]:
-        """Return zeros: everyone in one cell, in which all actions are equally likely."""
+        """Return zeros: everyone is in one cell, in which all actions are equally likely."""
         return [jnp.zeros(prod(shape)) for shape in self.shapes(inputs)]
 
     def cell(self, layers: list[Array], x: Float[Array, "rows inputs"]) -> Int[Array, " rows"]:
         """Return the cell of each row."""
         matters, prototypes, weights, bias = layers[:4]
-        # |x - p|^2 less |x|^2, which is the same for all of them.
+        # |x - p|^2 - |x|^2: the second term is the same for all prototypes.
         weighed = prototypes * matters[None]
         apart = jnp.sum(weighed * prototypes, axis=1)[None] - 2 * x @ weighed.T
         share = jax.nn.sigmoid(x @ weights + bias)
@@ -150,12 +152,12 @@ AnyStack: TypeAlias = Stack | Cells
 
 
 def size(stacks: tuple[AnyStack, ...], inputs: int) -> int:
-    """Return how many parameters there are."""
+    """Return the number of parameters."""
     return sum(prod(shape) for stack in stacks for shape in stack.shapes(inputs))
 
 
 def init(stacks: tuple[AnyStack, ...], inputs: int, key: Key[Array, ""]) -> Float[Array, " size"]:
-    """Return the parameters of all networks before anything is learned, flat."""
+    """Return the initial parameters of all networks as a flat vector."""
     keys = _one_by_one(key)
     return jnp.concatenate([part for stack in stacks for part in stack.start(inputs, keys)])
 
@@ -169,7 +171,7 @@ def _one_by_one(key: Key[Array, ""]) -> Iterator[Key[Array, ""]]:
 def unflatten(
     stacks: tuple[AnyStack, ...], inputs: int, flat: Float[Array, " size"]
 ) -> list[list[Array]]:
-    """Cut the flat vector into layers."""
+    """Split the flat vector into layers."""
     layers: list[list[Array]] = []
     start = 0
     for stack in stacks:
@@ -212,8 +214,8 @@ def actor_of(
 def policy(space: Space, outputs: Callable[[Array], Array], least: float = 0.0) -> Policy:
     """Return the policy: the first networks are the log-odds of all actions but the first.
 
-    A semi-stochastic policy takes the first action for certain wherever a favourable one would be
-    less likely than `least`.
+    A semi-stochastic policy always takes the first action where the probability of a favourable one
+    is below `least`.
     """
     others = len(space.actions) - 1
 

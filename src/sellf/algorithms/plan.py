@@ -1,12 +1,12 @@
-"""SELLF-plan: decide, estimate the law from what is seen, plan in it, and prove the result.
+"""SELLF-plan: decide, estimate the law from observations, plan in it, and prove the result.
 
-An iteration is a rollout of the plan with some exploration; then, between compiled programs, the
-label law is estimated from revealed outcomes and the transition from what people became, and the
-best policy in that law is planned under a confidence bound of the disparity. In the first part of
-a training (`learn_share`) the plan is renewed after every rollout. The plan that ends it is the
-reference of the proof: the rest of the decisions explore for the sake of its disparity, and
-bound it from logged chances alone (`sellf.fairness.off_policy`). The policy that is handed over is
-the best one whose own bound, by the same evidence, is within omega.
+An iteration is a rollout of the plan with some exploration. Between compiled programs, the label
+law is then estimated from revealed outcomes and the transition from the observed changes of people,
+and the best policy in that law is planned under a confidence bound on the disparity. In the first
+part of a training (`learn_share`) the plan is updated after every rollout. The last of these plans
+is the reference of the proof: the remaining decisions explore to estimate its disparity, and bound
+it from logged probabilities alone (`sellf.fairness.off_policy`). The final policy is the best one
+whose own bound, from the same evidence, is within omega.
 """
 
 from typing import Any, NamedTuple
@@ -28,14 +28,14 @@ from sellf.numbers import confidence
 
 
 class Additive(NamedTuple):
-    """The additive model of labels."""
+    """An additive model of labels."""
 
     parameters: Float[Array, " size"]
-    """The weights, and the bias last."""
+    """Weights, with the bias last."""
 
 
 def start(task: Task, config: Planned, key: Key[Array, ""]) -> Extra:
-    """Keep the decisions, the model of labels, the plan and the proof."""
+    """Return an empty log, and the initial label model, plan and proof."""
     decisions = task.iterations * config.rollout
     cells = Frame(task.space).cells
     whole = jnp.zeros(decisions, jnp.int32)
@@ -51,17 +51,17 @@ def start(task: Task, config: Planned, key: Key[Array, ""]) -> Extra:
 
 
 def predict(task: Task, config: Any, extra: Extra) -> Chances:
-    """Predict with the additive model."""
+    """Return the predictions of the additive model."""
     return predictors.chances(LINEAR, task, extra["predictor"])
 
 
 def learn(
     task: Task, config: Planned, extra: Extra, seen: Seen, deciding: Deciding, key: Array
 ) -> Result:
-    """Write the rollout down."""
+    """Append the rollout to the log."""
     over = seen.terminated | seen.truncated
     step = jnp.arange(config.rollout)
-    # The decision after which the latest episode ended, before each one.
+    # For each decision, the last earlier decision that ended an episode.
     ended = jnp.concatenate([jnp.full(1, -1), jnp.where(over, step, -1)[:-1]])
     last = jax.lax.cummax(ended)
     time = jnp.where(last < 0, extra["time"] + step, step - last - 1)
@@ -86,7 +86,7 @@ def learn(
 
 
 def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | None:
-    """Say what the evidence proves of the policy that is handed over."""
+    """Return what the evidence proves about the final policy."""
     last = rows[-1]
     if "bound" not in last:
         return None
@@ -95,8 +95,8 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
     sure = confidence(config.delta)
     if define(notion).delayed:
         return (
-            f"Nothing is proven of {notion}: decisions act on it through what they make of people, "
-            f"whose outcomes are yet to be seen. {cost}"
+            f"Nothing is proven about {notion}: decisions affect it through changes in people "
+            f"whose later outcomes have not been observed. {cost}"
         )
     if not last["proven_people"]:
         few = len(rows) <= FIRST
@@ -105,10 +105,10 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
             f"steps{'' if few else ', or with a smaller learn_share'}. {cost}"
         )
     whom = (
-        f"on the {last['proven_people']:,.0f} people met since the proof began, weighted as it "
-        "would meet them itself,"
+        f"on the {last['proven_people']:,.0f} people met since the proof began, weighted to those "
+        "it would meet itself,"
     )
-    # As many digits as tell the bound from omega.
+    # Enough digits to distinguish the bound from omega.
     digits = 3 if abs(last["bound"] - config.omega) > 1e-3 else 5
     between = f"from {last['bound_low']:.{digits}f} to {last['bound']:.{digits}f}"
     if last["bound"] <= config.omega:
@@ -117,8 +117,9 @@ def statement(notion: Notion, config: Any, rows: list[dict[str, Any]]) -> str | 
             f"{last['bound']:.3f}: omega is kept. {cost}"
         )
     return (
-        f"A true disparity within {config.omega:g} is not proven: with {sure} that of this policy "
-        f"{whom} is {between}. More steps, or a smaller `room`, would narrow it. {cost}"
+        f"A true disparity within {config.omega:g} is not proven: with {sure} the true disparity "
+        f"of this policy {whom} is {between}. More steps, or a smaller `room`, would narrow it. "
+        f"{cost}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The update of SELLF-plan, in NumPy: plan, explore by design, and keep the proof."""
+"""The update of SELLF-plan, in NumPy: planning, exploration by design, and the proof."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -25,28 +25,28 @@ from sellf.planning.law import Floats
 from sellf.planning.result import NEVER
 
 FIRST = 2
-"""The rollout after which a proof can begin at the earliest."""
+"""Earliest rollout after which a proof can begin."""
 TURNS = 6
-"""How often the final plan is adjusted to what its bound leaves."""
+"""Largest number of adjustments of the final plan to the slack of its bound."""
 LEAST = 0.02
-"""The share of omega that a plan may use up at least: with none at all, every group has to be equal
-to the others at every time, and the optimiser takes a minute instead of a second."""
+"""Smallest disparity limit of a plan, as a share of omega: with a limit of 0, all groups would have
+to be equal at every time, and the optimiser takes a minute instead of a second."""
 ROUNDED = 1e-5
-"""What rounding can change: the policy is handed over with log-odds in 32 bits, which are off by up
-to 2e-6, and so is each of its chances, relative to its size. A ratio is off by twice that."""
+"""Allowance for rounding: the final policy's log-odds have 32 bits and errors of up to 2e-6. Its
+probabilities have the same error, relative to their size, and ratios have twice that."""
 KEPT = 0.5
-"""The share of the chances of the first exploration that a proof can rely on later."""
+"""Share of the initial exploration probabilities that the proof relies on later."""
 
 
 class Proof(NamedTuple):
-    """What was fixed when the proof began."""
+    """Quantities fixed at the start of the proof."""
 
     begun: Int[Array, ""]
-    """The iteration; 0 if it has not."""
+    """Iteration at which the proof began; 0 if it has not."""
     directions: Any
     """`Directions`."""
     least: Float[Array, " cells"]
-    """The chance below which outcomes will not be revealed."""
+    """Lower bound of the probability with which outcomes will be revealed."""
 
 
 def no_proof(notion: Notion, groups: int, cells: int) -> Proof:
@@ -61,7 +61,7 @@ def no_proof(notion: Notion, groups: int, cells: int) -> Proof:
 def decide(
     task: Task, config: Planned, iteration: int, extra: Extra
 ) -> tuple[Floats, Extra, dict[str, Any]]:
-    """Return the policy of the next rollout, or after the last one the policy to hand over."""
+    """Return the policy of the next rollout or, after the last one, the final policy."""
     if not iteration:
         return _first(task, config), extra, {}
     known = know(task, config, iteration, extra)
@@ -114,7 +114,7 @@ def decide(
 
 
 def _first(task: Task, config: Planned) -> Floats:
-    """Return the policy before anything is known: revealing actions now and then."""
+    """Return the initial policy, which takes revealing actions with a fixed probability."""
     frame, space = Frame(task.space), task.space
     reveals = np.asarray(space.reveals)
     chance = np.where(reveals, config.first / reveals.sum(), 0.0)
@@ -129,7 +129,7 @@ def _parameters(frame: Frame, weights: Floats, chance: Floats) -> Floats:
 
 
 def _cautious(known: Knowledge, near: list[Floats]) -> Planning:
-    """Return the best policy whose estimated disparity is below omega by what it may be off."""
+    """Return the best policy whose estimated disparity is below omega by a margin for its error."""
     config = known.config
     found, room = None, config.omega / 2
     if near:
@@ -149,12 +149,12 @@ def _cautious(known: Knowledge, near: list[Floats]) -> Planning:
 def _exploring(known: Knowledge, proof: Proof, chance: Floats, begins: int, enough: bool) -> Floats:
     """Return the plan with as much exploration as the proof needs."""
     config, task = known.config, known.task
-    # Without a proof to come, all decisions together are to tell as much.
+    # Without a proof, the target applies to all decisions together.
     left = task.iterations - begins
     decisions = (left if left > 0 else task.iterations) * config.rollout
     least = np.full(known.frame.cells, config.floor)
     if proof.begun:
-        # Until enough is known, as the proof expects it; then half of that.
+        # The exploration that the proof expects; half of it once the bound is narrow enough.
         least = np.asarray(proof.least, np.float64) / (1 if enough else KEPT)
         return known.explored(chance, np.inf, 1.0, least)
     alpha = Shares(known.who, config.delta).pair * LEANS
@@ -163,7 +163,7 @@ def _exploring(known: Knowledge, proof: Proof, chance: Floats, begins: int, enou
 
 
 def _begin(known: Knowledge, chance: Floats, behaviour: Floats, begins: int) -> Proof:
-    """Fix what the proof is about, before the people that it is made of are met."""
+    """Fix the quantities of the proof, before the people it is based on are met."""
     config, task = known.config, known.task
     decisions = (task.iterations - begins) * config.rollout
     reveal = known.revealed(behaviour)
@@ -182,7 +182,7 @@ def _begin(known: Knowledge, chance: Floats, behaviour: Floats, begins: int) -> 
 
 
 def _evidence(known: Knowledge, proof: Proof, extra: Extra, iteration: int) -> Any:
-    """Return a function: the bound on a policy's disparity by the people met since the begin."""
+    """Return a function that bounds a policy's disparity on people met since the proof began."""
     config = known.config
     first, last = int(proof.begun) * config.rollout, iteration * config.rollout
     cell = known.cell[first:last]
@@ -204,7 +204,7 @@ def _evidence(known: Knowledge, proof: Proof, extra: Extra, iteration: int) -> A
 
 
 def _final(known: Knowledge, reference: Floats, evidence: Any) -> tuple[Planning, Bound]:
-    """Return the best policy that the evidence proves to be within omega, if it does any."""
+    """Return the best policy that is proven to be within omega, if there is one."""
     config = known.config
     most = config.omega - config.confidence * known.error(reference)
     at = evidence(reference)

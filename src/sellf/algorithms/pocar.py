@@ -1,4 +1,4 @@
-"""POCAR (Yu et al. 2022): the advantage is lowered while, and as, the disparity is too high."""
+"""POCAR (Yu et al. 2022): the advantage is penalised by the disparity and by its increase."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -18,7 +18,7 @@ class POCAR(PPO):
     beta_increase: float = 2.0
     """beta_2: weight of a decision's increase of a disparity above omega."""
     omega: float = 0.05
-    """The disparity that is tolerated."""
+    """Largest tolerated disparity."""
     penalty_scale: str = "minmax"
     """"minmax" or "none": see `advantages.regularised`."""
 
@@ -26,8 +26,8 @@ class POCAR(PPO):
 def terms(seen: Seen, tolerated: Array | float) -> Float[Array, "steps 2"]:
     """Return the two penalties of every decision (Yu et al. 2022, Eq. 3), 0 or below.
 
-    By how much the disparity is above what is tolerated, and by how much the decision raised it
-    where it is: each decision answers for its own increase.
+    They are the excess of the disparity over the tolerated value and, where there is an excess, the
+    increase caused by the decision itself.
     """
     now = seen.disparity
     excess = jnp.minimum(0.0, tolerated - now)

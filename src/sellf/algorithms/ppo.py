@@ -1,6 +1,6 @@
-"""PPO: reward alone, the baseline that all others build on."""
+"""PPO: maximises the reward alone; the baseline of the other algorithms."""
 
 from sellf.algorithms.algorithm import Algorithm
 from sellf.algorithms.config import PPO
 
-ppo = Algorithm("ppo", PPO, "reward alone; the baseline")
+ppo = Algorithm("ppo", PPO, "maximises the reward alone; the baseline")

@@ -1,8 +1,7 @@
-"""The label predictor: trained on the accepted, weighted to stand for the rejected (Sec. 3.2, 4).
+"""The label predictor: trained on the accepted, weighted to represent the rejected (Sec. 3.2, 4).
 
-It keeps every accepted person so far, and every policy so far, since the weight of an accepted
-person is how likely they were to be rejected now against how likely they were to be accepted
-earlier.
+It stores all accepted people and all policies so far, because the weight of an accepted person is
+the ratio of the probability of being rejected now to that of having been accepted earlier.
 """
 
 from functools import partial
@@ -28,51 +27,52 @@ RELU = Stack(policies=0, hidden=(64, 64), activation="relu")
 
 @hyperparameters
 class PredictorConfig:
-    """How the label predictor learns."""
+    """Settings of the label predictor."""
 
     predictor_rate: float = 1e-2
     """Step size of Adam for the predictor."""
     predictor_decay: float = 0.95
-    """What its step size is multiplied with at every iteration."""
+    """Factor by which the predictor's step size is multiplied at every iteration."""
     predictor_steps: int = 25
-    """Gradient steps an iteration."""
+    """Gradient steps of the predictor per iteration."""
     predictor_batch: int = 64
-    """People per gradient step."""
+    """People per gradient step of the predictor."""
     memory: int = 300_000
-    """How many accepted people are remembered."""
+    """Largest number of accepted people that are stored."""
     earlier_policies: int = 10
-    """How many earlier policies, drawn anew each iteration, the weights look back on."""
+    """Number of earlier policies used for the weights, drawn again at every iteration."""
     density: str = "any"
-    """Density of the accepted: "any" (accepted by any of the policies: the paper's) or "balance"
-    (their mean: right for people pooled over iterations, who met one policy each)."""
+    """Density of the accepted: "any" (probability of acceptance by any of the policies, as in the
+    paper) or "balance" (mean over the policies, which is correct for people pooled over iterations,
+    each of whom met one policy)."""
     weighted: bool = True
-    """Whether accepted people are weighted to stand for the rejected."""
+    """Whether accepted people are weighted to represent the rejected."""
     predictor_start: float = 0.0
-    """The log-odds that it gives everyone before it has learned anything."""
+    """Log-odds that the predictor gives everyone before the first update."""
 
 
 class Predictor(NamedTuple):
-    """The predictor, and what it learns from."""
+    """The predictor and its training data."""
 
     learner: Learner
     profile: Array
-    """Accepted people, the newest in place of the oldest ..."""
+    """Accepted people; new ones replace the oldest."""
     label: Bool[Array, " memory"]
-    """... and how they turned out."""
+    """Labels of the accepted people."""
     accepted: Int[Array, ""]
-    """How many there have been."""
+    """Number of people accepted so far."""
     policies: Float[Array, "iterations entry"]
-    """The policy of each iteration: its probabilities in a small world, else its parameters."""
+    """Policy of each iteration: its probabilities in a small world, otherwise its parameters."""
     iteration: Int[Array, ""]
 
     @property
     def parameters(self) -> Float[Array, " size"]:
-        """Of the predictor's network, flat."""
+        """Parameters of the predictor's network as a flat vector."""
         return self.learner.parameters
 
 
 def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predictor:
-    """Return a predictor that has seen nobody yet."""
+    """Return an untrained predictor."""
     space = task.space
     parameters = networks.init((stack,), space.inputs, key)
     # The last parameter is the bias of the output.
@@ -89,7 +89,7 @@ def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Predict
 
 
 def chances(stack: Stack, task: Task, predictor: Predictor) -> Chances:
-    """Return phi(x, z), the predicted chance of a good label, by profile."""
+    """Return phi(x, z), the predicted probability of a good label, by profile."""
     outputs = by_profile(task.space, partial(networks.run, (stack,), predictor.parameters))
     return lambda profile: jax.nn.sigmoid(outputs(profile)[0])
 
@@ -103,21 +103,21 @@ def learn(
     deciding: Deciding,
     key: Key[Array, ""],
 ) -> tuple[Predictor, Float[Array, " steps"], Figures]:
-    """Remember the accepted and the policy, and take the predictor's steps.
+    """Store the accepted people and the policy, and take the predictor's gradient steps.
 
     Args:
-        stack: the predictor's shape.
-        task: what is being learned.
-        config: with a `PredictorConfig`'s fields.
-        predictor: as it was.
+        stack: the shape of the predictor.
+        task: the learning problem.
+        config: a configuration with the fields of `PredictorConfig`.
+        predictor: the predictor before the update.
         seen: the rollout.
         deciding: the policy that decided.
-        key: of what is drawn.
+        key: random key.
 
     Returns:
-        The predictor; for every decision of the rollout the chance of having been accepted before;
-        and for people to look at, the `error` of each group (eps^, the weighted mean of prediction
-        minus label over accepted people) and its `overlap`.
+        The updated predictor; for every decision of the rollout, the probability of having been
+        accepted before; and values to log: the `error` of each group (eps^, the weighted mean of
+        prediction minus label over accepted people) and its `overlap`.
     """
     key_policies, key_people = jax.random.split(key)
     predictor = _remember(task, predictor, seen, deciding)
@@ -145,7 +145,7 @@ def learn(
         return learner.step(gradient, rate, 1e-8), loss
 
     learner, loss = jax.lax.scan(step, predictor.learner, (profile, label, weight))
-    # Nobody accepted yet: there is nothing to learn from.
+    # Without accepted people there is nothing to learn from.
     ready = known > 0
     learner = jax.tree.map(lambda new, old: jnp.where(ready, new, old), learner, predictor.learner)
     predictor = predictor._replace(learner=learner, iteration=predictor.iteration + 1)
@@ -159,7 +159,7 @@ def learn(
         each_before,
         {
             "predictor_loss": loss[-1],
-            # Nobody of the group drawn: nothing is known of it.
+            # The error is not defined if nobody of the group was drawn.
             "error": jnp.where(ready & jnp.isfinite(error), error, 0.0),
             **overlap(chance, each_before, seen.group, groups),
             **_published(task, config, predictor, seen, profile, key),
@@ -170,7 +170,7 @@ def learn(
 def _published(
     task: Task, config: Any, predictor: Predictor, seen: Seen, profile: Array, key: Key[Array, ""]
 ) -> Figures:
-    """Return the published code's figures of overlap, in worlds whose policies are tabulated."""
+    """Return the overlap measures of the published code, in worlds with tabulated policies."""
     if not task.space.small:
         return {}
     return published.overlap(
@@ -191,17 +191,17 @@ def overlap(
     group: Int[Array, " steps"],
     groups: int,
 ) -> Figures:
-    """Return how well those accepted before stand for the rejected, per group.
+    """Return how well the people accepted before represent the rejected, per group.
 
-    Over the people of a rollout: the largest weight w = D_R / D_A (Eq. 3), the smallest chance of
-    having been accepted before, and d2(D_R || D_A). Of a group that nobody came from, the weight is
-    0, the chance 1 and the divergence 1.
+    Over the people of a rollout, these are the largest weight w = D_R / D_A (Eq. 3), the smallest
+    probability of having been accepted before, and d2(D_R || D_A). For a group without people, the
+    weight is 0, the probability 1 and the divergence 1.
 
     Args:
         chance: pi, the policy's probability of acceptance.
-        before: P, the chance of having been accepted before.
-        group: of each person.
-        groups: how many there are.
+        before: P, the probability of having been accepted before.
+        group: the group of each person.
+        groups: the number of groups.
     """
     member = group[:, None] == jnp.arange(groups)[None, :]
     ratio = jnp.where(member, ((1 - chance) / before)[:, None], 0.0)
@@ -216,9 +216,10 @@ def overlap(
 
 
 def renyi_scale(task: Task, seen: Seen, before: Float[Array, " steps"]) -> Float[Array, " groups"]:
-    """Return c_g, a group's weight in L_Renyi: a / r over the share that the notion speaks of.
+    """Return c_g, a group's weight in L_Renyi: a / r divided by the share the notion refers to.
 
-    That is everyone's, or for opportunity phi~; of several rates the smallest.
+    That share is 1 for notions about everyone and phi~ for opportunity; with several rates, it is
+    the smallest one.
     """
     groups = len(task.space.groups)
     accepted = group_mean(before, seen.group, groups)
@@ -227,7 +228,7 @@ def renyi_scale(task: Task, seen: Seen, before: Float[Array, " steps"]) -> Float
     spoken_of = [rate.among.total(seen.last) for rate in define(task.notion).rates]
     share = jnp.min(jnp.stack(spoken_of), axis=0) / jnp.maximum(seen.last.people, 1.0)
     scale = scale / jnp.maximum(share, 1e-3)
-    return jnp.where(jnp.isnan(scale), 0.0, scale)  # nobody of the group came
+    return jnp.where(jnp.isnan(scale), 0.0, scale)  # nobody of the group was met
 
 
 def _remember(task: Task, predictor: Predictor, seen: Seen, deciding: Deciding) -> Predictor:
@@ -250,7 +251,7 @@ def _remember(task: Task, predictor: Predictor, seen: Seen, deciding: Deciding) 
 
 
 def _accepted_before(task: Task, config: Any, predictor: Predictor, key: Key[Array, ""]) -> Chances:
-    """Return the chance of acceptance by some of the policies so far, by profile."""
+    """Return the probability of acceptance by some of the policies so far, by profile."""
     iterations = predictor.policies.shape[0]
     kept = min(config.earlier_policies, iterations)
     known = jnp.arange(iterations) <= predictor.iteration

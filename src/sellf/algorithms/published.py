@@ -1,9 +1,9 @@
-"""Weights and divergence as the published code computes them for its figures, beside ours.
+"""Weights and divergence as computed by the published code for its figures.
 
-It draws the ten earlier policies anew for every decision and for every minibatch of the predictor,
-leaves a / r out of the weight, and shows r d2 in place of d2. Looked up by profile, this costs next
-to nothing; where policies are kept as parameters, every draw would be a network's work, so large
-worlds do without.
+The published code draws the ten earlier policies again for every decision and for every minibatch
+of the predictor, omits a / r from the weight, and shows r d2 instead of d2. With policies tabulated
+by profile the cost is negligible. Where policies are stored as parameters, every draw would need a
+network evaluation, so these values are not computed in large worlds.
 """
 
 import jax
@@ -17,9 +17,9 @@ from sellf.fairness import accepted_by_any, group_mean
 def subsets(
     key: Key[Array, ""], rows: int, size: int, number: Int[Array, ""]
 ) -> tuple[Int[Array, "size rows"], Array]:
-    """Return for every row `size` different ones of the first `number`, and which of them count.
+    """Draw for every row `size` distinct integers below `number`, and which of them are valid.
 
-    All of them, where there are fewer (Floyd's algorithm).
+    If `number` is smaller than `size`, all of them are drawn (Floyd's algorithm).
     """
     place = jnp.arange(size)
     last = number - size + place
@@ -49,14 +49,14 @@ def overlap(
     """Return the published largest weight, smallest earlier acceptance and r d2, per group.
 
     Args:
-        key: of what is drawn.
-        policies: each policy's chances of acceptance, by profile.
-        known: how many there are; the last is the one that decides now.
-        size: how many of them are drawn each time.
-        profile: of the people of the rollout.
+        key: random key.
+        policies: each policy's acceptance probabilities, by profile.
+        known: the number of policies; the last is the current one.
+        size: the number of policies in each draw.
+        profile: the profiles of the people of the rollout.
         minibatches: the accepted people that the predictor learned from.
-        group: by profile.
-        groups: how many there are.
+        group: the group of each profile.
+        groups: the number of groups.
     """
     key_steps, key_batches = jax.random.split(key)
     rejected = 1 - policies[known - 1]
@@ -81,6 +81,6 @@ def overlap(
 
 
 def _by_any(chance: Float[Array, "size ..."], there: Array) -> Array:
-    """Return the chance of acceptance by any of the policies that are there."""
+    """Return the probability of acceptance by any of the valid policies."""
     real = there.reshape(-1, *(1,) * (chance.ndim - 1))
     return jnp.maximum(accepted_by_any(jnp.where(real, chance, 0.0)), 1e-6)

@@ -1,8 +1,8 @@
-"""What an algorithm may see of decisions.
+"""The part of a rollout that an algorithm may observe.
 
-Whoever simulates holds everyone's label. `see` is where those that no decision reveals end: the
-type that it returns has no place for them, and the disparity it holds is the one of the algorithm's
-own view. Only the oracle baseline has the view "true".
+A simulation knows everyone's label. `see` removes the labels that no decision reveals: its return
+type has no field for them, and the disparity in it is that of the algorithm's own view. Only the
+oracle baseline has the view "true".
 """
 
 from typing import NamedTuple, TypeVar
@@ -21,22 +21,22 @@ Kept = TypeVar("Kept")
 
 
 class Seen(NamedTuple):
-    """Decisions as the decision-maker knows them."""
+    """Decisions as observed by the decision-maker."""
 
     profile: Array
     """The person decided about: see `Space.tabular`."""
     moved: Array
-    """The person after the decision: features are always seen."""
+    """The person after the decision; features are always observed."""
     following: Array
-    """Who came next, or would have."""
+    """The next person, or who would have been next."""
     group: Int[Array, " steps"]
     action: Int[Array, " steps"]
     probability: Float[Array, " steps"]
-    """With which the action was taken, by whoever decided."""
+    """Probability with which the deciding policy took the action."""
     revealed: Bool[Array, " steps"]
-    """Whether the outcome is seen."""
+    """Whether the outcome is observed."""
     positive: Bool[Array, " steps"]
-    """Revealed, and the label was good: AY, which is all that is seen of labels."""
+    """Whether the label was revealed and good: AY, which is all that is observed of labels."""
     reward: Float[Array, " steps"]
     terminated: Bool[Array, " steps"]
     truncated: Bool[Array, " steps"]
@@ -44,36 +44,36 @@ class Seen(NamedTuple):
     """|Delta_t| in the algorithm's view; 0 where it is not defined (Delta_{t+1} for qualification,
     whose window counts people after the decision)."""
     before: Float[Array, " steps"]
-    """The same as each decision found it; at the start of a rollout and of an episode, that of the
-    refilled window. What `disparity` is above it is what the decision added."""
+    """The disparity before each decision; at the start of a rollout or an episode, that of the
+    refilled window. `disparity` minus this value is the contribution of the decision."""
     last: Counts
-    """The counts at the end of the rollout, in the algorithm's view, per group."""
+    """Counts at the end of the rollout, in the algorithm's view, per group."""
 
 
 def members(group: Int[Array, " n"], groups: int) -> Float[Array, "n groups"]:
-    """Return who belongs to which group, as 1 and 0."""
+    """Return group membership as a matrix of 1 and 0."""
     return (group[:, None] == jnp.arange(groups)[None, :]).astype(jnp.float32)
 
 
 def newest_first(kept: Kept, new: Kept) -> Kept:
-    """Put what is new before what is kept, in place of the oldest; every leaf's first axis."""
+    """Insert a new entry first and drop the oldest one, along the first axis of every leaf."""
     return jax.tree.map(lambda old, row: jnp.roll(old, 1, axis=0).at[0].set(row), kept, new)
 
 
 def disparities(
     space: Space, histogram: Int[Array, "*n kinds"], notion: Notion, view: View
 ) -> Float[Array, "*n"]:
-    """Return the window's disparity, NaN where too few groups have a utility."""
+    """Return the disparity of the window; NaN where too few groups have a utility."""
     return gap(notion, windows.counts(space, histogram, view))
 
 
 def as_signal(disparity: Float[Array, "*n"]) -> Float[Array, "*n"]:
-    """Return a disparity to learn from: one that is not defined gives no reason to change."""
+    """Return the disparity as a training signal, with 0 where it is not defined."""
     return jnp.where(jnp.isnan(disparity), 0.0, disparity)
 
 
 def see(space: Space, steps: Step, policy: Policy, notion: Notion, view: View) -> Seen:
-    """Return what an algorithm with this view may see of a rollout."""
+    """Return the part of a rollout that an algorithm with this view may observe."""
     action = steps.outcome.action
     revealed = space.is_revealed(action)
     return Seen(

@@ -1,4 +1,4 @@
-"""SELLF (Sec. 4): penalised by the imputed disparity, and kept near the people it has labels of."""
+"""SELLF (Sec. 4): penalised by the imputed disparity, and kept near people with known labels."""
 
 from functools import partial
 from typing import Any
@@ -20,35 +20,35 @@ from sellf.fairness import Notion
 
 @hyperparameters
 class SELLF(PredictorConfig, PPO):
-    """PPO penalised by the imputed disparity, whose policy stays near its past."""
+    """PPO penalised by the imputed disparity, with a policy that stays near earlier ones."""
 
     beta_disparity: float = 10.0
     """beta_1: weight of the disparity penalty on the advantage."""
     beta_renyi: float = 0.01
     """beta_2: weight of the Renyi divergence between rejected and accepted people (Eq. 5)."""
     beta_increase: float = 0.0
-    """Weight of a decision's own increase of an imputed disparity above omega / 2: POCAR's second
-    term; the paper has none."""
+    """Weight of a decision's own increase of an imputed disparity above omega / 2. This is POCAR's
+    second term, which the paper does not use."""
     omega: float = 0.05
-    """The true disparity that is tolerated; the imputed one is held below half of it."""
+    """Largest tolerated true disparity; the imputed disparity is held below half of it."""
     penalty_scale: str = "minmax"
     """"minmax" or "none": see `advantages.regularised`."""
 
 
 def start(stack: Stack, task: Task, config: Any, key: Key[Array, ""]) -> Extra:
-    """Keep a predictor."""
+    """Return a predictor as the initial state."""
     return {"predictor": predictors.start(stack, task, config, key)}
 
 
 def predict(stack: Stack, task: Task, config: Any, extra: Extra) -> Chances:
-    """Predict with it."""
+    """Return the predictor's probabilities of a good label."""
     return predictors.chances(stack, task, extra["predictor"])
 
 
 def learn(
     stack: Stack, task: Task, config: Any, extra: Extra, seen: Seen, deciding: Deciding, key: Array
 ) -> Result:
-    """Train the predictor, and find out what the Renyi term needs."""
+    """Train the predictor, and compute the inputs of the Renyi term."""
     predictor, before, figures = predictors.learn(
         stack, task, config, extra["predictor"], seen, deciding, key
     )
@@ -65,7 +65,7 @@ def learn(
 def weigh(task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique) -> Result:
     """Return the penalties of every decision.
 
-    min(0, omega / 2 - |imputed disparity|), and what the decision itself added to it.
+    They are min(0, omega / 2 - |imputed disparity|) and the decision's own increase of it.
     """
     penalties = pocar.terms(seen, config.omega / 2)
     columns = {"advantage": critique.advantage[:, 0], "penalties": penalties}
@@ -75,7 +75,7 @@ def weigh(task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critiqu
 def weigh_disparity(
     task: Task, config: SELLF, extra: Extra, seen: Seen, critique: Critique
 ) -> Result:
-    """Return the first of the penalties alone."""
+    """Return only the first penalty of every decision."""
     both = weigh(task, config, extra, seen, critique)
     return both._replace(columns=both.columns | {"penalties": both.columns["penalties"][:, :1]})
 
@@ -96,7 +96,7 @@ def penalty(config: Any, batch: Batch) -> Float[Array, ""]:
 
 
 def with_predictor(algorithm: Algorithm, stack: Stack) -> Algorithm:
-    """Return an algorithm that sees the disparity with a predictor's labels filled in."""
+    """Return the algorithm with a predictor, which sees the disparity with imputed labels."""
     return algorithm._replace(
         view="imputed",
         predictor=stack,
@@ -108,7 +108,7 @@ def with_predictor(algorithm: Algorithm, stack: Stack) -> Algorithm:
 
 
 def variant(algorithm: Algorithm, config: SELLF, notion: Notion) -> Algorithm:
-    """Leave the second penalty out where its weight is 0: each minibatch would pay for it."""
+    """Drop the second penalty if its weight is 0, to save its cost in every minibatch."""
     return algorithm if config.beta_increase else algorithm._replace(weigh=weigh_disparity)
 
 
@@ -124,9 +124,9 @@ _sellf = Algorithm(
 sellf = with_predictor(_sellf, predictors.LINEAR)
 sellf_semi = sellf._replace(
     name="sellf-semi",
-    summary="rejects for certain below 0.25: overlap fails there, and the theory with it",
+    summary="rejects with certainty below 0.25: overlap fails there, and so does the theory",
     reject_below=0.25,
 )
 sellf_relu = with_predictor(_sellf, predictors.RELU)._replace(
-    name="sellf-relu", summary="as sellf; the predictor a network of two hidden layers"
+    name="sellf-relu", summary="as sellf; the predictor is a network with two hidden layers"
 )

@@ -1,4 +1,4 @@
-"""Where experience comes from: a policy goes in, and what it may learn from comes out."""
+"""Sources of experience: they take a policy and return the decisions it may learn from."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -16,67 +16,67 @@ from sellf.fairness import VIEWS, Notion, View
 
 
 class Asked(NamedTuple):
-    """How experience is to be collected."""
+    """A request to collect experience."""
 
     policy: Policy
-    """Who decides."""
+    """The policy that decides."""
     predict: Chances | None
     """The predictor behind imputed labels, if there is one."""
     view: View
-    """In which the disparity is told."""
+    """View in which the disparity is reported."""
     steps: int
-    """How many decisions."""
+    """Number of decisions."""
 
 
 @runtime_checkable
 class Source(Protocol):
-    """Something that decisions can be had from; hidden labels end in it."""
+    """A source of decisions, which never passes on hidden labels."""
 
     @property
     def space(self) -> Space:
-        """What may be known of the people and the actions."""
+        """What a decision-maker may know about people and actions."""
         ...
 
     @property
     def population(self) -> int:
-        """How many people there are, any of whom may come next."""
+        """Size of the population from which the next person is drawn."""
         ...
 
     @property
     def horizon(self) -> int:
-        """After how many decisions an episode ends at the latest."""
+        """Largest number of decisions in an episode."""
         ...
 
     def start(self, key: Key[Array, ""]) -> Any:
-        """Return the state that the first decisions begin from."""
+        """Return the state before the first decision."""
         ...
 
     def collect(
         self, key: Key[Array, ""], state: Any, asked: Asked
     ) -> tuple[Any, Seen, dict[str, Array]]:
-        """Return the state after the decisions, what may be seen of them, and figures to log."""
+        """Return the state after the decisions, their observable part, and values to log."""
         ...
 
 
 class Simulator(eqx.Module):
-    """Decisions in a world."""
+    """A source that simulates decisions in a world."""
 
     world: World
     notion: Notion = eqx.field(static=True)
 
     @property
     def space(self) -> Space:
-        """What may be known of the world."""
+        """What a decision-maker may know about the world."""
         return self.world.space
 
     @property
     def population(self) -> int:
-        """How many people there are."""
+        """Size of the population."""
         return self.world.population
 
     @property
     def horizon(self) -> int:
-        """How long an episode is at most."""
+        """Largest number of decisions in an episode."""
         return self.world.horizon
 
     def start(self, key: Key[Array, ""]) -> State:
@@ -95,9 +95,9 @@ class Simulator(eqx.Module):
         return after, seen, self._measure(steps)
 
     def _measure(self, steps: Step) -> dict[str, Array]:
-        """Return what to log; the true figures are for people, not for the algorithm.
+        """Return values to log; those of the true disparity are not visible to the algorithm.
 
-        A disparity is the mean over the decisions after which it is defined; NaN if it never is.
+        A disparity is averaged over the decisions after which it is defined; NaN if it never is.
         """
         space = self.space
         member = members(space.group_of(steps.profile), len(space.groups))

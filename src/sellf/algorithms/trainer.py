@@ -33,7 +33,7 @@ from sellf.fairness import Notion
 
 
 class Problem(eqx.Module):
-    """What is to be learned, from which experience, and for how long."""
+    """The source of experience, the fairness notion and the length of the training."""
 
     source: Source
     notion: Notion = eqx.field(static=True)
@@ -41,12 +41,12 @@ class Problem(eqx.Module):
 
 
 def simulated(world: World, notion: Notion, iterations: int) -> Problem:
-    """Return what is to be learned in a world."""
+    """Return the problem of learning in a simulated world."""
     return Problem(Simulator(world, notion), notion, iterations)
 
 
 class TrainState(NamedTuple):
-    """All that training goes on from."""
+    """Complete state of a training."""
 
     key: Key[Array, ""]
     iteration: Int[Array, ""]
@@ -56,18 +56,18 @@ class TrainState(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """What minibatches are cut from; the first axis is the decision."""
+    """The data of minibatches; the first axis is the decision."""
 
     profile: Array
     group: Int[Array, " steps"]
     action: Int[Array, " steps"]
     before: Float[Array, "steps others"]
-    """The policy's log-odds when the iteration began."""
+    """Log-odds of the policy at the start of the iteration."""
     log_probability: Float[Array, " steps"]
     target: Float[Array, "steps critics"]
     columns: Columns
     rows: Float[Array, "steps inputs"] | None = None
-    """What networks see of the person, unless they are looked up by profile."""
+    """Network inputs of the person, unless outputs are looked up by profile."""
 
 
 Metrics = dict[str, Array]
@@ -76,7 +76,7 @@ Metrics = dict[str, Array]
 def init(
     algorithm: Algorithm, problem: Problem, config: Settings, key: Key[Array, ""]
 ) -> TrainState:
-    """Return where training starts."""
+    """Return the initial state of the training."""
     key, key_source, key_networks, key_extra = jax.random.split(key, 4)
     task = _task(algorithm, problem)
     parameters = networks.init(algorithm.stacks(task.space), task.space.inputs, key_networks)
@@ -92,14 +92,14 @@ def init(
 def iterate(
     algorithm: Algorithm, problem: Problem, config: Settings, state: TrainState
 ) -> tuple[TrainState, Metrics]:
-    """Collect decisions, learn from them, and tell how it went."""
+    """Collect decisions, learn from them, and return the new state and metrics."""
     task = _task(algorithm, problem)
     space, parameters = task.space, state.learner.parameters
     key, key_source, key_learn, key_order = jax.random.split(state.key, 4)
     stacks = algorithm.stacks(space)
     outputs = by_profile(space, partial(networks.run, stacks, parameters))
     actor, decide = networks.actor_of(stacks, space.inputs, parameters), outputs
-    if stacks[0].wide and not space.small:  # critics have no say while decisions are collected
+    if stacks[0].wide and not space.small:  # critics are not needed to collect decisions
         decide = by_profile(space, partial(networks.run, (task.actor,), actor))
     asked = Asked(
         networks.policy(space, decide, algorithm.reject_below),
@@ -163,14 +163,14 @@ def _task(algorithm: Algorithm, problem: Problem) -> Task:
 def decided(
     algorithm: Algorithm, problem: Problem, config: Any, state: TrainState
 ) -> tuple[TrainState, dict[str, Any]]:
-    """Return the state with the policy that an algorithm which is not compiled decides on."""
+    """Return the state with the policy chosen by an algorithm's `decide` hook, and its metrics."""
     if algorithm.decide is None:
         return state, {}
     extra = jax.tree.map(np.asarray, state.extra)
     task = _task(algorithm, problem)
     found = algorithm.decide(task, config, int(state.iteration), extra)
     parameters, extra, figures = found
-    # Single precision, as in everything that is compiled, whatever it was decided in.
+    # Compiled code uses single precision; `decide` may return double precision.
     kept = jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), extra, state.extra)
     learner = state.learner._replace(parameters=jnp.asarray(parameters, jnp.float32))
     return state._replace(learner=learner, extra=kept), dict(figures)
@@ -187,7 +187,7 @@ def improve(
 ) -> tuple[Learner, Float[Array, ""]]:
     """Take the gradient steps of one iteration; return also the mean loss of the last epoch."""
     stacks = algorithm.stacks(space)
-    # Few profiles: the networks run over all of them, and a decision's outputs are looked up.
+    # With few profiles, the networks run over all of them and outputs are looked up.
     tabular = space.tabular and space.profiles <= 2 * config.batch
     rows = observe(space, jnp.arange(space.profiles) if tabular else decisions.profile)
     if not tabular:
@@ -208,7 +208,7 @@ def improve(
             )
         else:
             loss, gradient = jax.value_and_grad(loss_of)(layers, *cut)
-        # Joined first: fused into Adam's pass, the joining would be asked for number by number.
+        # Joined first: fused into Adam's pass, the concatenation would be evaluated per element.
         gradient = jax.lax.optimization_barrier(networks.flatten(gradient))
         gradient = at_most(gradient, config.gradient_norm)
         return learner.step(gradient, config.learning_rate, config.adam_epsilon), loss
@@ -251,7 +251,7 @@ def _loss(
 ) -> Float[Array, ""]:
     """Return the loss of a minibatch.
 
-    `everyone` is all profiles, where these are few; `listed` those that the minibatch has.
+    `everyone` has all profiles, if these are few; `listed` has those of the minibatch.
     """
     stacks, others = algorithm.stacks(space), len(space.actions) - 1
     if everyone is not None:
@@ -299,7 +299,7 @@ def _rows(decisions: Decisions) -> Float[Array, "batch inputs"]:
 def distinct(
     profile: Int[Array, " batch"], profiles: int, few: int
 ) -> tuple[Int[Array, " few"], Int[Array, ""]]:
-    """Return the first few different profiles, filled up with one that nobody has; how many."""
+    """Return the first `few` distinct profiles, padded with an unused one, and how many exist."""
     everyone = jnp.arange(profiles)
     there = jnp.any(profile[:, None] == everyone[None, :], axis=0)
     place = jnp.where(there, jnp.cumsum(there) - 1, few)
@@ -309,7 +309,7 @@ def distinct(
 
 
 def permutations(key: Key[Array, ""], number: int, length: int) -> Int[Array, "number length"]:
-    """Return random orders of 0, 1, ..., length - 1, by sorting chance and place as one number."""
+    """Return random permutations of 0, 1, ..., length - 1, by sorting random bits with indices."""
     bits = max(length - 1, 1).bit_length()
     place = jnp.arange(length, dtype=jnp.uint32)[None, :]
     chance = jax.random.bits(key, (number, length), jnp.uint32) >> bits << bits

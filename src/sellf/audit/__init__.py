@@ -1,4 +1,4 @@
-"""A user's own decision log to intervals, a verdict, and what would settle it. No JAX."""
+"""Audits of decision logs: intervals, a verdict, and what would settle it. Does not use JAX."""
 
 from sellf.audit.result import Audit, Audits
 from sellf.audit.run import audit, audit_all

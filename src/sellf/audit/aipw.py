@@ -1,4 +1,4 @@
-"""Where the log does not say the chance of acceptance: estimate it, each row from other rows."""
+"""Cross-fitted estimates of propensities and outcomes, for logs without recorded propensities."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ Model: TypeAlias = Literal["boosting", "logistic"]
 MODELS: tuple[Model, ...] = get_args(Model)
 FOLDS = 5
 MANY = 100_000
-"""For so many rows it pays to turn trees into tables."""
+"""The number of rows to predict from which converting trees to tables pays off."""
 TRIED = 1000
-"""On so many rows tables are compared with the trees."""
+"""The number of rows on which tables are compared with the trees."""
 LEVELS = 100
-"""Words that are rarer than the hundredth most frequent of a column are taken together."""
+"""Categories rarer than the hundredth most frequent one of a column are merged."""
 
 
 def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
     """Return the rows with estimated propensities and predictions.
 
-    Every fold is predicted by models that were fitted on the other folds: the chance of acceptance
-    on everyone, the outcome on the accepted who have one, both from the features, the score if
-    there is one, and the group.
+    Each fold is predicted by models fitted on the other folds: the probability of acceptance is
+    fitted on everyone, the outcome on the accepted with a known outcome, both from the features,
+    the group and, if there is one, the score.
 
     Args:
         rows: a log in memory with features, a score, or both.
-        model: gradient boosting, or logistic regression.
-        seed: of the folds.
+        model: gradient boosting or logistic regression.
+        seed: seed of the assignment to folds.
     """
     check_sklearn()
     person = rows.person
@@ -51,12 +51,12 @@ def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
             known = (matrix[train], target[train], None)
             predict = estimator_of(*known, words, model, predicts=people // FOLDS)
             found[inside] = predict(matrix[inside])
-    # Somebody who was accepted had a chance above 0, whatever a model says.
+    # Accepted people had a positive probability of acceptance, whatever a model predicts.
     return person._replace(propensity=np.clip(p, 1e-6, 1.0), prediction=np.clip(f, 0.0, 1.0))
 
 
 def check_sklearn() -> None:
-    """Refuse to estimate without scikit-learn."""
+    """Raise InputError if scikit-learn is not installed."""
     if importlib.util.find_spec("sklearn") is None:
         raise InputError(
             "estimating propensities needs scikit-learn: type `pip install 'sellf[audit]'`, or "
@@ -66,16 +66,16 @@ def check_sklearn() -> None:
 
 @dataclass(frozen=True)
 class Predictor:
-    """Predicts the chance that something is 1 from features."""
+    """Predicts the probability that a binary target is 1."""
 
     estimator: Any
-    """None: always the same chance."""
+    """A fitted scikit-learn classifier; None: the constant `chance` is predicted."""
     chance: float = 0.0
     tables: Trees | None = None
-    """The same predictions, quicker."""
+    """The estimator as lookup tables, which give the same predictions faster."""
 
     def __call__(self, matrix: Floats) -> Floats:
-        """Return the chance for each row."""
+        """Return the probability for each row."""
         from threadpoolctl import threadpool_limits
 
         if self.tables is not None:
@@ -95,15 +95,15 @@ def estimator_of(
     *,
     predicts: int,
 ) -> Predictor:
-    """Return a model of the chance that something is 1, fitted on rows.
+    """Fit a model of the probability that a binary target is 1.
 
     Args:
-        matrix: their features.
-        seen: what is predicted.
+        matrix: the features.
+        seen: the target.
         weight: how often each row counts; None: once.
-        words: which columns of the features number words.
-        model: gradient boosting, or logistic regression.
-        predicts: how many rows it is to predict.
+        words: which columns of the features are categorical.
+        model: gradient boosting or logistic regression.
+        predicts: the number of rows that will be predicted.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -113,9 +113,9 @@ def estimator_of(
 
     count = np.ones(len(seen)) if weight is None else weight
     if len(seen) == 0 or seen.min() == seen.max():
-        # One kind only: the rule of succession, so that nothing is certain.
+        # With a single class, the rule of succession avoids probabilities of 0 and 1.
         return Predictor(None, float(((seen * count).sum() + 1) / (count.sum() + 2)))
-    # scikit-learn takes three times as long with weights, also if they say nothing.
+    # scikit-learn takes three times as long with weights, even if all of them are 1.
     how = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     estimator: Any
     if model == "boosting":
@@ -124,7 +124,7 @@ def estimator_of(
     else:
         estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         how = {f"logisticregression__{name}": value for name, value in how.items()}
-    # Threads wait for each other longer than they work, the more so on a busy machine.
+    # More threads spend more time waiting than working, especially on a busy machine.
     with threadpool_limits(1):
         estimator.fit(matrix, seen, **how)
         quick = model == "boosting" and predicts >= MANY
@@ -132,7 +132,7 @@ def estimator_of(
 
 
 def design(rows: Rows, model: Model) -> tuple[Floats, list[int]]:
-    """Return the features as numbers, and which columns of them number words."""
+    """Return the features as numbers, and which of these columns are categorical."""
     columns: list[Floats] = []
     words: list[int] = []
 

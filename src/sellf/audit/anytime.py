@@ -1,8 +1,8 @@
-"""Intervals that hold at every row at once, so that one may look whenever one likes.
+"""Confidence sequences: intervals that hold at all rows simultaneously while a log grows.
 
-Betting in the order of time (see `betting`), on a mixture of stakes: part of the capital is staked
-for each of several horizons. The mixture is a martingale with mean 1, so by Ville's inequality it
-ever reaches 1 / alpha with probability alpha at most, whichever row one stops at.
+The method bets in the order of time (see `betting`) on a mixture of stakes: a part of the capital
+is staked for each of several horizons. The mixture is a martingale with mean 1, so by Ville's
+inequality the probability that it ever reaches 1 / alpha is at most alpha, at any stopping time.
 """
 
 from typing import NamedTuple
@@ -18,17 +18,18 @@ from sellf.fairness.notions import Rate
 from sellf.logs.person import Floats, Person
 
 HORIZONS = 60.0 * 5.0 ** np.arange(8)
-"""Numbers of rows that stakes are made for."""
+"""Numbers of rows for which stakes are optimised."""
 WEIGHTS = np.array([2, 3, 4, 6, 10, 60, 6, 2]) / 93
-"""The part of the capital for each. At the horizon that has most of it, two groups of 100,000
-people, intervals are narrowest; elsewhere they are some per cent wider than with equal parts."""
+"""The share of the capital for each horizon. Intervals are narrowest at the horizon with the
+largest share, two groups of 100,000 people; elsewhere they are a few per cent wider than with equal
+shares."""
 BLOCK = 32
-"""The capital of a long log is looked at after so many rows: as valid, and quicker."""
+"""Rows per block; long logs check the capital once per block, which is as valid and faster."""
 LONG = 20_000
-"""So many rows are a long log."""
+"""The number of rows above which a log is long."""
 BOX_SHARE = 0.03
 FIRST_PAIR = 0.9
-"""The part of delta for the two groups that come first; later ones share the rest."""
+"""The share of delta for the first two groups; later groups share the rest."""
 
 
 class Line(NamedTuple):
@@ -37,20 +38,20 @@ class Line(NamedTuple):
     low: Game
     high: Game
     when: NDArray[np.intp]
-    """The place of each row among those of all groups."""
+    """The position of each row among the rows of all groups."""
 
 
 def line(
     rate: Rate, person: Person, when: NDArray[np.intp], *, alpha: float, overlap: float
 ) -> Line:
-    """Return what is bet on for one group.
+    """Return the games of one group.
 
     Args:
-        rate: what is measured.
+        rate: the rate to bound.
         person: the group's rows in the order of time.
-        when: their places among all rows.
-        alpha: the chance to miss, for how far scores may reach.
-        overlap: the smallest propensity that is weighted by.
+        when: their positions among all rows.
+        alpha: the error probability, which determines the reach of scores.
+        overlap: the smallest propensity used for weighting.
     """
     below, above = _reaches(person, overlap, alpha)
     guess = games.prediction(person, overlap)
@@ -58,11 +59,11 @@ def line(
 
 
 def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats, Floats]:
-    """Return how far scores may reach at each row: as far as before, and as many rows can bear."""
+    """Return the reach of scores at each row: the largest so far, limited by the number of rows."""
     rows = len(person.accepted)
     if person.propensity is None or person.rejected_positive is not None:
         return np.zeros(rows), np.zeros(rows)
-    # What is still to come can bear more than what was: stakes are made for later rows too.
+    # The limit is above what the past rows alone would allow: stakes are made for later rows too.
     bear = np.maximum(2.0, (np.arange(1, rows + 1) / (4 * np.log(1 / alpha))) ** 0.5)
     p = np.where(person.propensity >= overlap, person.propensity, 1.0)
     odds = (1 - p) / p
@@ -72,13 +73,13 @@ def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats, Floa
 
 
 def interval(group: Line, alpha: float) -> tuple[float, float]:
-    """Return both ends of a group's utility; ever missing has probability alpha at most."""
+    """Return a group's interval; the probability that it ever misses is at most alpha."""
     low, high = lower(group.low, alpha / 2), 1 - lower(group.high, alpha / 2)
     return (low, high) if low <= high else (0.0, 1.0)
 
 
 def lower(game: Game, alpha: float) -> float:
-    """Return a number that E[part] / E[whole] exceeds, at every row at once."""
+    """Return a lower bound on E[part] / E[whole] that holds at all rows simultaneously."""
     if not len(game.part):
         return 0.0
     target = float(np.log(1 / alpha))
@@ -108,14 +109,14 @@ def lower_difference(
     second_range: tuple[float, float],
     alpha: float,
 ) -> float:
-    """Return a number that first minus second exceeds, at every row at once.
+    """Return a lower bound on first minus second that holds at all rows simultaneously.
 
     Args:
-        first: one group's rows.
-        second: the other's.
-        first_range: where the first group's utility lies.
-        second_range: where the second's does.
-        alpha: the chance that the bound ever fails, if both are where they are said to lie.
+        first: the first group's rows.
+        second: the second group's rows.
+        first_range: an interval of the first group's utility.
+        second_range: an interval of the second group's utility.
+        alpha: the probability that the bound ever fails, if both intervals hold.
     """
     lowest, highest = first_range[0] - second_range[1], first_range[1] - second_range[0]
     if not len(first.when) or not len(second.when):
@@ -145,7 +146,7 @@ def lower_difference(
 def _joint_stakes(
     both: tuple[Game, Game], order: NDArray[np.intp], is_first: NDArray[np.bool_], target: float
 ) -> tuple[Floats, float]:
-    """Return the stakes on each row for every horizon, from the rows before, and an error."""
+    """Return the stakes on each row for every horizon, from earlier rows, and a standard error."""
     rows = np.arange(1, len(order) + 1)
     before = np.cumsum(is_first) - is_first
     counts = (before, rows - 1 - before)
@@ -165,7 +166,7 @@ def _joint_stakes(
 
 
 def _capital(bets: Floats, wins: Floats) -> Floats:
-    """Return the logarithm of each horizon's capital, after rows or blocks of rows."""
+    """Return the logarithm of each horizon's capital, after each row or block of rows."""
     grown = 1 + bets * wins
     if grown.shape[-1] <= LONG:
         return np.cumsum(np.log(grown), axis=-1)
@@ -177,9 +178,9 @@ def _capital(bets: Floats, wins: Floats) -> Floats:
 
 
 def _ever(corners_of: list[Floats], target: float) -> bool:
-    """Whether the mixture reaches the target at some row, at the worst of several corners.
+    """Return whether the mixture reaches the target at some row, at the worst of several corners.
 
-    Each horizon's capital is concave in the candidates, so between corners it is no less.
+    Each horizon's log-capital is concave in the candidates, so it is smallest at a corner.
     """
     worst = corners_of[0]
     for other in corners_of[1:]:
@@ -190,16 +191,16 @@ def _ever(corners_of: list[Floats], target: float) -> bool:
 
 
 def shares_of_delta(groups: int) -> Floats:
-    """Return what part of delta each group has, in the order in which they came.
+    """Return the share of delta of each group, in the order of their first rows.
 
-    No part depends on how many groups there will be, so a new one leaves the others' as they are.
+    No share depends on the final number of groups, so a new group leaves the others unchanged.
     """
     k = np.arange(3, groups + 1)
     return np.concatenate([[FIRST_PAIR / 2] * 2, (1 - FIRST_PAIR) * 2 / (k * (k - 1))])[:groups]
 
 
 def pair_share(first: int, second: int) -> float:
-    """Return what part of delta a pair has; groups are numbered in the order in which they came."""
+    """Return the share of delta of a pair; groups are numbered in the order of their first rows."""
     later = max(first, second)
     if later == 1:
         return FIRST_PAIR

@@ -1,7 +1,7 @@
-"""What one may believe of hidden outcomes, and the range of a rate that follows from it.
+"""Beliefs about hidden outcomes, and the range of a rate under each belief.
 
-Within a stratum, people who look alike, m is the share of good outcomes among the accepted. A
-belief says between which two functions of m the share among the rejected lies:
+Within a stratum of people who look alike, let m be the share of good outcomes among the accepted.
+A belief bounds the share among the rejected by two functions of m:
 
 - nothing: 0 and 1
 - the rejected are no better than the accepted who look alike (monotone selection): 0 and m
@@ -9,10 +9,10 @@ belief says between which two functions of m the share among the rejected lies:
 - hidden factors change the odds of acceptance by L at most (Tan 2006): max(m / L, 1 - L (1 - m))
   and min(L m, 1 - (1 - m) / L)
 
-The mean of A Y + (1 - A) l(m) bounds E[Y] from below. m is estimated from the same rows; to first
-order that adds A l'(m) r / a (Y - m) to each person's value, r and a being the rejected and the
-accepted of the stratum. With that the sampling error of m is part of the standard error. Intervals
-are normal, so they are asymptotic.
+With l(m) the lower function, the mean of A Y + (1 - A) l(m) bounds E[Y] from below. m is estimated
+from the same rows; to first order that adds A l'(m) r / a (Y - m) to each person's value, where r
+and a are the numbers of rejected and accepted people in the stratum. The standard error therefore
+includes the sampling error of m. Intervals are normal, so they are asymptotic.
 """
 
 from collections.abc import Callable
@@ -30,17 +30,17 @@ from sellf.fairness.notions import Rate
 from sellf.logs.person import Floats, Person
 
 STRATA = 10
-"""At most so many strata of people who look alike,"""
+"""The largest number of strata of people who look alike."""
 FEWEST = 50
-"""each with at least so many accepted people whose outcome is known."""
+"""The smallest number of accepted people with a known outcome in a stratum."""
 
 Share: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
-"""From m to a share among the rejected and its slope in m."""
+"""A function from m to a share among the rejected and its derivative with respect to m."""
 
 
 @dataclass(frozen=True)
 class Belief:
-    """Between which shares the good outcomes of the rejected lie."""
+    """Bounds on the share of good outcomes among the rejected."""
 
     key: str
     says: str
@@ -56,7 +56,7 @@ def _same(m: Floats) -> tuple[Floats, Floats]:
     return m, np.ones_like(m)
 
 
-NOTHING = Belief("nothing", "nothing is believed of the rejected", _constant(0.0), _constant(1.0))
+NOTHING = Belief("nothing", "nothing is assumed about the rejected", _constant(0.0), _constant(1.0))
 NO_BETTER = Belief(
     "no better",
     "the rejected are on average no better than the accepted who look alike",
@@ -87,7 +87,7 @@ def hidden_factors(level: float) -> Belief:
 
 
 class Ends(NamedTuple):
-    """A group's rate at both ends of what a belief allows, with standard errors."""
+    """The smallest and the largest rate of a group under a belief, with standard errors."""
 
     low: float
     low_error: float
@@ -96,9 +96,9 @@ class Ends(NamedTuple):
 
 
 def alike(person: Person) -> NDArray[np.intp]:
-    """Return the stratum of each row: people with a similar prediction, else propensity, else all.
+    """Return the stratum of each row, by prediction or else by propensity; without both, one only.
 
-    Ends of strata depend on predictions and decisions alone, never on outcomes.
+    The cut points depend on predictions and decisions alone, never on the values of outcomes.
     """
     by = person.prediction if person.prediction is not None else person.propensity
     rows = len(person.accepted)
@@ -108,7 +108,7 @@ def alike(person: Person) -> NDArray[np.intp]:
         return np.zeros(rows, dtype=np.intp)
     cuts = np.unique(np.quantile(by[known > 0], np.linspace(0, 1, count + 1)[1:-1]))
     found = np.searchsorted(cuts, by, side="right")
-    # Equal predictions can leave a stratum with few: it joins the one below.
+    # Ties can leave a stratum with too few people, which is then merged with the one below.
     enough = np.bincount(found, known, len(cuts) + 1) >= FEWEST
     place = np.maximum(np.cumsum(enough) - 1, 0)
     return place[found]
@@ -119,7 +119,7 @@ def _known(person: Person) -> Floats:
 
 
 def scored(person: Person, belief: Belief) -> Scores:
-    """Return what each person adds to the bounds on E[Y]."""
+    """Return each person's contribution to the bounds on E[Y]."""
     stratum = alike(person)
     count = int(stratum.max(initial=0)) + 1
     known, rejected = _known(person), 1 - person.accepted
@@ -141,7 +141,7 @@ def scored(person: Person, belief: Belief) -> Scores:
 
 
 def ends(rate: Rate, person: Person, belief: Belief) -> Ends:
-    """Return both ends of a group's rate with their standard errors."""
+    """Return the smallest and the largest rate of a group with their standard errors."""
     found = sides(rate, person, scored(person, belief))
     low, high = (ratio(by_unit(side, person.unit)) for side in found)
     return Ends(*low, *high)
@@ -159,7 +159,7 @@ def ratio(side: Side) -> tuple[float, float]:
 
 
 def span(found: list[Ends], delta: float) -> Interval:
-    """Return the range of the largest minus the smallest rate, by normal intervals."""
+    """Return the normal interval of the largest minus the smallest rate."""
     low, low_error, high, high_error = (np.array(values) for values in zip(*found, strict=True))
     count = len(found)
     quantile = float(-ndtri(delta / (count * (count - 1))))

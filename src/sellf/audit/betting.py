@@ -1,14 +1,14 @@
-"""Intervals for small groups and for logs that grow: betting against each candidate, row by row.
+"""Intervals for small groups and for growing logs: betting against each candidate, row by row.
 
-Waudby-Smith and Ramdas (2024): the capital of whoever bets against a true candidate, on values
-whose smallest is known, is a nonnegative martingale with mean 1. So it reaches 1 / alpha at the end
-with probability alpha at most (Markov), or ever (Ville). Stakes may use the rows before; so they
-fit a variance that nobody knows, which is what small groups need.
+Waudby-Smith and Ramdas (2024): the capital from bets against the true value, on observations with
+a known lower bound, is a nonnegative martingale with mean 1. The probability that it reaches
+1 / alpha at the end (Markov) or ever (Ville) is therefore at most alpha. Stakes may depend on the
+rows before, so they adapt to the unknown variance, which is what small groups need.
 
-An order of the rows is drawn from a seed, for each group its own, and independent of the data. The
-mean capital of several orders has mean 1 too, and hardly depends on the seed. Its logarithm for one
-order is concave in the candidates, so it is least at the corners of a range of them; the mean over
-the orders of what each has at its worst corner rules out the range.
+For each group an order of the rows is drawn from a seed, independently of the data. The capital
+averaged over several orders has mean 1 too, and hardly depends on the seed. For one order the
+log-capital is concave in the candidates, so over a range of candidates it is smallest at a corner;
+the range is ruled out by the mean over the orders of the capital at each order's worst corner.
 """
 
 import math
@@ -24,20 +24,20 @@ from sellf.logs.person import Floats
 LARGEST_LOSS = 0.85
 """The largest share of the capital that one row can cost."""
 GUESS = 1.4
-"""Standard errors, times the root of ln(1 / alpha), that a bound usually lies from the mean."""
+"""The usual distance of a bound from the mean, in standard errors times sqrt(ln(1 / alpha))."""
 SHORT = 40_000
-"""A game of so many rows in all orders is short."""
+"""The largest number of rows, summed over all orders, of a short game."""
 BOX_SHARE = 0.05
-"""The part of the chance to miss that is spent on where the two groups lie."""
+"""The share of the error probability spent on the two groups' own intervals."""
 
 
 def lower(game: Game, alpha: float, *, orders: int | None = None) -> float:
-    """Return a number that E[part] / E[whole] exceeds with probability 1 - alpha.
+    """Return a lower bound on E[part] / E[whole] that holds with probability 1 - alpha.
 
     Args:
-        game: what is bet on.
-        alpha: the chance that the bound fails.
-        orders: how many of the orders to average; None: all.
+        game: the values to bet on.
+        alpha: the probability that the bound fails.
+        orders: the number of orders to average over; None: all.
     """
     game = Game(*(part[:orders] for part in game))
     if not game.part.shape[-1]:
@@ -47,8 +47,9 @@ def lower(game: Game, alpha: float, *, orders: int | None = None) -> float:
     value, error = estimate(game)
     guess = value - GUESS * target**0.5 * error
     found = 0.0
-    # Stakes must not depend on the candidate for the capital to be concave in it, but smaller ones
-    # bear larger stakes. So each segment has its own, and all segments below must be out.
+    # For the log-capital to be concave in the candidate, stakes must not depend on it, but smaller
+    # candidates allow larger stakes. So each segment of candidates has its own stakes, and all
+    # segments below must be ruled out.
     for top in SEGMENTS:
         bet = np.minimum(size, LARGEST_LOSS / np.maximum(game.loss(top), 1e-300))
         ruled_out = _test(game, bet, target)
@@ -60,7 +61,7 @@ def lower(game: Game, alpha: float, *, orders: int | None = None) -> float:
 
 def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
     lines = game.part.shape[0]
-    # Short games are played in all orders at once; of long ones the first order may be enough.
+    # Short games are played in all orders at once; for long ones the first order may be enough.
     parts = [slice(0, lines)] if game.part.size <= SHORT else [slice(0, 1), slice(1, lines)]
 
     @cache
@@ -74,7 +75,7 @@ def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
 
     def ruled_out(m: float) -> bool:
         found = least(m, 0)
-        # Far from the estimate one order has enough for all, whatever the others have.
+        # Far from the estimate the capital of one order is enough, whatever the others have.
         if len(found) == lines or found[0] - np.log(lines) >= target:
             return _mean_log(found) + np.log(len(found) / lines) >= target
         return _mean_log(np.concatenate([found, least(m, 1)])) >= target
@@ -85,9 +86,9 @@ def _test(game: Game, bet: Floats, target: float) -> Callable[[float], bool]:
 def growth(shares: Floats) -> Floats:
     """Return the sum of ln(1 + x) along the last axis.
 
-    By products of 32, which are far from what a float cannot hold: one row multiplies the capital
-    by 0.15 at least and by a hundred or so at most. That is five times as fast as a logarithm
-    a row.
+    It is computed from products of 32 factors, which cannot overflow or underflow: one row
+    multiplies the capital by at least 0.15 and at most about a hundred. This is five times as fast
+    as one logarithm per row.
     """
     grown = 1 + shares
     whole = grown.shape[-1] // 32 * 32
@@ -97,7 +98,7 @@ def growth(shares: Floats) -> Floats:
 
 
 def _mean_log(logs: Floats) -> float:
-    """Return the logarithm of the mean of numbers given by theirs."""
+    """Return the logarithm of the mean of numbers that are given by their logarithms."""
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()) / len(logs))
 
@@ -109,16 +110,17 @@ def lower_difference(
     second_range: tuple[float, float],
     alpha: float,
 ) -> float:
-    """Return a number that the first group's utility less the second's exceeds.
+    """Return a lower bound on the first group's utility minus the second's.
 
-    One game on the rows of both, against every pair of utilities whose difference is too small.
+    A single game on the rows of both groups bets against every pair of utilities whose difference
+    is too small.
 
     Args:
-        first: the game of the one from below.
-        second: that of the other from above: on 1 less its utility.
-        first_range: where the first group's utility lies.
-        second_range: where the second's does.
-        alpha: the chance that the bound fails, if both are where they are said to lie.
+        first: the lower game of the first group.
+        second: the upper game of the second group, on 1 minus its utility.
+        first_range: an interval of the first group's utility.
+        second_range: an interval of the second group's utility.
+        alpha: the probability that the bound fails, if both intervals hold.
     """
     lowest, highest = first_range[0] - second_range[1], first_range[1] - second_range[0]
     if not first.part.shape[-1] or not second.part.shape[-1]:
@@ -158,7 +160,7 @@ def lower_difference(
 
 
 def _stakes(game: Game, target: float) -> Floats:
-    """Return predictable stakes: the best ones for all rows, if the past tells their variance."""
+    """Return predictable stakes, which are optimal if all rows vary as the past ones do."""
     variance = past_variance(game.part - past_ratio(game) * game.whole)
     return np.sqrt(2 * target / (variance * game.part.shape[-1]))
 
@@ -166,7 +168,7 @@ def _stakes(game: Game, target: float) -> Floats:
 def _joint_stakes(first: Game, second: Game, target: float) -> tuple[list[Floats], float]:
     """Return the stakes of both groups, each from its own past, and the standard error.
 
-    Each group's stakes use a forecast of the other's variance: its past at the same share of rows.
+    Each group's stakes use a forecast of the other's variance, from the same share of its rows.
     """
     variances, levels = [], []
     for game in (first, second):
@@ -177,7 +179,7 @@ def _joint_stakes(first: Game, second: Game, target: float) -> tuple[list[Floats
     sizes = []
     for k, game in enumerate((first, second)):
         n, other = game.part.shape[-1], variances[1 - k]
-        # Rows are played in turn, the first group's first: what counts as past is before both.
+        # Groups take turns, the first group first; only rows played earlier count as past.
         place = np.arange(n) * other.shape[-1] // n
         total = variances[k] + other[..., np.maximum(place - (1 - k), 0)]
         sizes.append(np.sqrt(2 * target / total) / (n * levels[k]))
@@ -186,9 +188,9 @@ def _joint_stakes(first: Game, second: Game, target: float) -> tuple[list[Floats
 
 
 def past_variance(values: Floats) -> Floats:
-    """Return the variance of the values before each row; a quarter counts as one row of it."""
-    # Differences from the first value, so that a large mean costs no digits. The first row itself
-    # must not know its own value: its difference, 0, says nothing.
+    """Return the variance of the values before each row, with a prior of 1/4 worth one row."""
+    # Differences from the first value avoid cancellation if the mean is large. The first row must
+    # not depend on its own value: its difference is 0.
     centred = values - values[..., :1]
     t = np.arange(1, values.shape[-1] + 1)
     total, square = np.cumsum(centred, axis=-1), np.cumsum(centred * centred, axis=-1)
@@ -197,14 +199,14 @@ def past_variance(values: Floats) -> Floats:
 
 
 def past_level(game: Game) -> Floats:
-    """Return the mean of `whole` before each row, from a guess of 1/2 that counts as one row."""
+    """Return the mean of `whole` before each row, with a prior of 1/2 worth one row."""
     t = np.arange(1, game.whole.shape[-1] + 1)
     seen = (np.cumsum(game.whole, axis=-1) + 0.5) / (t + 1)
     return np.maximum(after(0.5, seen), 1 / (t + 1))
 
 
 def estimate(game: Game) -> tuple[float, float]:
-    """Return the ratio of the means and its standard error, for a search to begin at."""
+    """Return the ratio of the means and its standard error, as the start of a search."""
     part, whole = np.atleast_2d(game.part)[0], np.atleast_2d(game.whole)[0]
     below = float(whole.mean())
     if below <= 0:

@@ -1,11 +1,11 @@
-"""Candidates for a utility or for a difference of two: which share stakes, and where they end."""
+"""Candidate values of a utility or of a difference: segments with common stakes, and the search."""
 
 from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
 SEGMENTS = (0.015, 0.0625, 0.125, 0.25, 0.375, 0.5, 0.7, 1.0)
-"""Candidates up to each of these share their stakes."""
+"""Upper ends of the segments; candidates in the same segment share their stakes."""
 
 
 class Segment(NamedTuple):
@@ -14,14 +14,14 @@ class Segment(NamedTuple):
     low: float
     high: float
     top: float
-    """The end of the segment of `SEGMENTS` that these belong to: stakes are made for it."""
+    """The upper end of the segment in `SEGMENTS`, for which stakes are made."""
 
 
 def segments(low: float, high: float) -> list[Segment]:
-    """Return the parts of a range of candidates, each of which has its own stakes.
+    """Split a range of candidates into segments, each with its own stakes.
 
-    Smaller candidates bear larger stakes. Which stakes a candidate meets must depend on it alone,
-    not on the range, which comes from the same rows.
+    Smaller candidates allow larger stakes. The stakes against a candidate must depend on the
+    candidate alone, not on the range, which comes from the same rows.
     """
     ends = pairwise((0.0, *SEGMENTS))
     return [Segment(max(low, a), min(high, b), b) for a, b in ends if a <= high and b >= low]
@@ -30,7 +30,7 @@ def segments(low: float, high: float) -> list[Segment]:
 def corners(
     first: tuple[float, float], second: tuple[float, float], d: float
 ) -> list[tuple[float, float]]:
-    """Return the corners of {m1 - m0 <= d} within the box; those on the line come first."""
+    """Return the corners of {m1 - m0 <= d} within the box; those on the line m1 - m0 = d first."""
     (a1, b1), (a0, b0) = first, second
     line = [(a0 + d, a0), (b1, b1 - d), (a1, a1 - d), (b0 + d, b0)]
     tiny = 1e-12
@@ -46,16 +46,16 @@ def corners(
 def climb(
     ruled_out: Callable[[float], bool], low: float, high: float, *, guess: float, step: float
 ) -> float:
-    """Return the largest candidate known to be ruled out, going up from `low`; `low` if none is.
+    """Return the largest candidate known to be ruled out, searching from `low`; `low` if none is.
 
-    The answer is rounded down, by at most a 25th of `step`: never too large.
+    The result is rounded down by at most a 25th of `step`, so it is never too large.
 
     Args:
-        ruled_out: true up to some candidate, and false from there on.
+        ruled_out: a function that is true up to some candidate and false beyond it.
         low: the smallest candidate.
-        high: the largest.
-        guess: where the end may be, to look there first.
-        step: the scale on which to look on from there.
+        high: the largest candidate.
+        guess: a guess of the result, where the search starts.
+        step: the first step of the search.
     """
     tolerance = max(step / 25, 1e-9 * (high - low))
     step = max(step, 2 * tolerance)

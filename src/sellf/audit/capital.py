@@ -1,13 +1,13 @@
-"""How far a sum of independent terms can be from 0, with a variance nobody knows beforehand.
+"""Tail bounds for a sum of independent terms with unknown variance, by betting with fixed stakes.
 
-T is a sum of n independent terms with mean 0, each at most h in size. A gambler who stakes a fixed
-l on every term ends with the capital M = prod(1 + l x), whose mean is 1 whatever the order.
-Markov's inequality says P(M >= 1 / alpha) <= alpha; betting intervals are made of that
-(Waudby-Smith and Ramdas 2024). But M is nearly lognormal, and then far less capital is enough.
-`threshold` returns the smallest L for which P(ln M >= L) <= alpha is proven, from l h and bounds on
-moments. L is ln(1 / alpha) at worst and half the squared normal quantile in the limit, if l fits.
+T is a sum of n independent terms with mean 0, each at most h in size. Betting a fixed stake l on
+every term gives the final capital M = prod(1 + l x), whose mean is 1 in any order. Betting
+intervals (Waudby-Smith and Ramdas 2024) use Markov's inequality, P(M >= 1 / alpha) <= alpha. But M
+is nearly lognormal, so a much smaller threshold suffices. `threshold` returns the smallest L for
+which P(ln M >= L) <= alpha is proven, from l h and bounds on moments. L is ln(1 / alpha) at worst,
+and half the squared normal quantile in the limit if l is chosen well.
 
-The proof. Let V = ln M, y = l x, and let Q have density M. Then P(V >= L) = E_Q[e^-V; V >= L].
+Proof. Let V = ln M, y = l x, and let Q have density M. Then P(V >= L) = E_Q[e^-V; V >= L].
 Under Q the V_i are independent. With s, k and f the sums of the second, third and fourth moments of
 y, and e = l h, Taylor's formula gives
 
@@ -21,12 +21,12 @@ e^-L for a normal N with that mean and variance, d being the sum of third absolu
 over the variance to the power 3/2. One such moment is at most c (g + c / (2 (1 - e)))^3 / c with c
 the root of E|y|^3 and g^3 = (1 - e) (ln(1 - e) / e)^3 or 1, since (1 + y) |ln(1 + y)|^3 is at most
 g^3 |y|^3 and E_Q V_i is between 0 and E y^2 / (2 (1 - e)); a group's rows have the same law, so c^3
-is at most t over the number of rows in the smallest group. Chebyshev's inequality does where the
-variance is small. The worst case over s, k, a and b counts.
+is at most t over the number of rows in the smallest group. Where the variance is small, Chebyshev's
+inequality is used. The bound is the worst case over s, k, a and b.
 
-The stake l is fixed beforehand, so s, t and f are numbers, if unknown ones. They are bounded from
-the sample, each bound with a small part of alpha. L grows with the range of s and with the bounds
-on t and f; so where these hold, the L that is used is no less than the one that is right.
+The stake l is fixed beforehand, so s, t and f are unknown constants. They are bounded from the
+sample, each bound with a small share of alpha. L grows with the range of s and with the bounds on t
+and f; so where these bounds hold, the L that is used is no smaller than the correct one.
 """
 
 import math
@@ -43,54 +43,54 @@ from sellf.audit.tails import BERRY_ESSEEN
 LARGEST_STAKE = 0.6
 """The largest share of the capital that one term can win or lose."""
 FINE = 40
-"""Bounds are rounded to e^(k / 40), the safe way, so that few thresholds have to be computed."""
+"""Bounds are rounded conservatively to e^(k / 40), which limits the number of thresholds."""
 LEAST_SCALE, LARGEST_SCALE = 0.02, 80.0
-"""Variances of ln M to consider: beyond these a capital that matters is rarer than within."""
+"""The range of variances of ln M to consider: outside it, large capital is less likely."""
 SKEWS = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 MOMENT_SHARE = 0.003
-"""The part of alpha for each of six kinds of bounds on moments."""
+"""The share of alpha for each of six kinds of bounds on moments."""
 BOX = 0.005
-"""The part of alpha for how far the sample's mean is from the true one."""
+"""The share of alpha for the distance between the sample mean and the true mean."""
 
 
 class Term(NamedTuple):
-    """One group's part of T: its rows' values less their mean, each times `scale`."""
+    """One group's part of T: its rows' values minus their mean, times `scale`."""
 
     scale: float
     n: float
     variance: float
-    """Central moments of the sample."""
+    """The sample variance; `third` and `fourth` are the next central moments of the sample."""
     third: float
     fourth: float
     reach: float
-    """The most that a value can differ from the mean, fixed before these rows were seen."""
+    """The largest possible distance of a value from the mean, fixed before seeing these rows."""
     guess: float
-    """Of the standard deviation, likewise: stakes are fitted to it."""
+    """A guess of the standard deviation, also fixed beforehand, to which stakes are fitted."""
     cube: float = float("inf")
-    """The mean over the rows of what bounds E|x|^3 given the features; infinite if not known."""
+    """The mean over the rows of a bound on E|x|^3 given the features; infinite if not known."""
     seen_cube: float = float("inf")
     """The mean of |x|^3 over the rows; infinite if not known."""
     centred: bool = False
-    """Whether these two are about the true mean; else they are about the sample's."""
+    """Whether `cube` and `seen_cube` are about the true mean; else about the sample mean."""
 
 
 class Bounds(NamedTuple):
-    """What the moments of T are, but for a small chance."""
+    """Bounds on the moments of T that hold with high probability."""
 
     low: float
-    """Of the variance."""
+    """Lower bound on the variance; `high` is the upper bound."""
     high: float
     third: float
-    """Of the sum of third absolute moments."""
+    """Upper bound on the sum of third absolute moments; `fourth` is that on fourth moments."""
     fourth: float
 
 
 def radius(terms: Sequence[Term], alpha: float) -> float:
-    """Return q with P(T >= q) <= alpha, T being the sum of all terms.
+    """Return q with P(T >= q) <= alpha, where T is the sum of all terms.
 
     Args:
-        terms: one for each group.
-        alpha: the chance that T reaches q.
+        terms: one term per group.
+        alpha: the bound on the probability that T reaches q.
     """
     if any(term.n < 2 for term in terms):
         return float("inf")
@@ -113,10 +113,10 @@ def radius(terms: Sequence[Term], alpha: float) -> float:
 
 
 def fitted_stake(terms: Sequence[Term], alpha: float) -> float:
-    """Return the stake, from what is known beforehand alone.
+    """Return the stake, chosen only from quantities that are fixed beforehand.
 
-    Where terms are small, stakes somewhat below the normal quantile are best, since variances are
-    known well and remainders matter; where they are large, those that fit Markov's inequality.
+    If terms are small, stakes somewhat below the normal quantile are best, since variances are
+    known well and remainders matter; if terms are large, stakes that suit Markov's inequality are.
     """
     largest = max(term.scale * term.reach for term in terms)
     guess = sum(term.scale**2 * term.n * term.guess**2 for term in terms) ** 0.5
@@ -127,10 +127,10 @@ def fitted_stake(terms: Sequence[Term], alpha: float) -> float:
 
 
 def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
-    """Return bounds on moments of T, of six kinds; each fails with probability alpha at most.
+    """Return bounds on moments of T, of six kinds; each fails with probability at most alpha.
 
-    Given the features a value as large as h has a chance of 1 / h at most, as it is weighted
-    by the inverse of that chance; so what bounds its E|x|^3 given those is at most h^2 + 1.
+    Given the features, a value as large as h has probability at most 1 / h, since it is weighted by
+    the inverse of that probability; so the bound on E|x|^3 given the features is at most h^2 + 1.
     """
     log = float(np.log(2 * len(terms) / alpha))
     largest = max(term.scale * term.reach for term in terms)
@@ -143,7 +143,7 @@ def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
         given_most = max(given_most, scale**3 * (reach**2 + 1))
         seen += scale**3 * n * (seen_cube ** (1 / 3) + apart) ** 3
         fourth += scale**4 * n * (moment**0.25 + off) ** 4
-    # The terms of all groups are independent, so that one bound on their sum does.
+    # The terms of all groups are independent, so one bound on their sum is enough.
     log = float(np.log(1 / alpha))
     third = rows * min(
         mean_bound(given / rows, given_most, rows, log),
@@ -160,9 +160,9 @@ def bounds(terms: Sequence[Term], alpha: float) -> Bounds:
 
 
 def mean_bound(mean: float, largest: float, n: float, log: float) -> float:
-    """Return a bound on E Z for 0 <= Z <= largest, from the mean of n such values.
+    """Return an upper bound on E Z for 0 <= Z <= largest, from the mean of n such values.
 
-    Hoeffding (1963), Theorem 1: a mean of x has a chance of exp(-n kl(x, E Z)) at most.
+    Hoeffding (1963), Theorem 1: a mean as small as x has probability at most exp(-n kl(x, E Z)).
     """
     x = mean / largest
     if x >= 1:
@@ -177,7 +177,7 @@ def mean_bound(mean: float, largest: float, n: float, log: float) -> float:
 
 
 def _off(n: float, variance: float, reach: float, log: float) -> float:
-    """Return how far the sample's mean may be from the true one (Maurer and Pontil 2009)."""
+    """Return a bound on the error of the sample mean (Maurer and Pontil 2009)."""
     unbiased = variance * n / (n - 1)
     off = (2 * unbiased * log / n) ** 0.5 + 14 * reach * log / (3 * (n - 1))
     return float(min(off, reach))
@@ -186,10 +186,10 @@ def _off(n: float, variance: float, reach: float, log: float) -> float:
 def _needed(
     terms: Sequence[Term], stake: float, share: float, log_capital: float, alpha: float
 ) -> float:
-    """Return the smallest sum with which the capital is sure to reach what it must.
+    """Return the smallest sum for which the capital is certain to reach its threshold.
 
-    ln(1 + y) is bounded from below by four terms of its series, or by two, whichever is more. The
-    sample's moments are about its own mean, which may be off the true one.
+    ln(1 + y) is bounded from below by four terms of its series or by two, whichever is larger. The
+    sample moments are about the sample mean, which may differ from the true mean.
     """
     log = float(np.log(4 / alpha))
     second = third = fourth = 0.0
@@ -212,15 +212,15 @@ def threshold(
     alpha: float,
     rows: float = 1.0,
 ) -> float:
-    """Return ln M that has probability alpha at most.
+    """Return the value that ln M reaches with probability at most alpha.
 
     Args:
-        share: the most that one term wins or loses of the capital, e, below 1.
-        third: the sum of third absolute moments of what the terms win, at most.
-        fourth: the sum of their fourth moments, at most.
-        scale: the least and the largest sum of their second moments.
-        alpha: the chance that the capital reaches M.
-        rows: how many terms there are at least of each kind.
+        share: e, the largest share of the capital that one term wins or loses, below 1.
+        third: an upper bound on the sum of third absolute moments of the terms' gains.
+        fourth: an upper bound on the sum of their fourth moments.
+        scale: the smallest and the largest sum of their second moments.
+        alpha: the error probability.
+        rows: the smallest number of identically distributed terms of one kind.
     """
     low, high = (min(max(x, LEAST_SCALE), LARGEST_SCALE) for x in scale)
     keys = [_up(x) for x in (share, min(third, 1e3), min(fourth, 1e3), high)]
@@ -257,15 +257,15 @@ def chance(
     scale: tuple[float, float] = (LEAST_SCALE, LARGEST_SCALE),
     rows: float = 1.0,
 ) -> float:
-    """Return a bound on P(ln M >= log_capital).
+    """Return an upper bound on P(ln M >= log_capital).
 
     Args:
         log_capital: L.
-        share: the most that one term wins or loses of the capital, e, below 1.
-        cubes: a bound on the sum of third absolute moments of what the terms win.
-        fourths: one on the sum of their fourth moments.
-        scale: the least and the largest sum of their second moments.
-        rows: how many terms there are at least of each kind; those of one kind have the same law.
+        share: e, the largest share of the capital that one term wins or loses, below 1.
+        cubes: an upper bound on the sum of third absolute moments of the terms' gains.
+        fourths: an upper bound on the sum of their fourth moments.
+        scale: the smallest and the largest sum of their second moments.
+        rows: the smallest number of identically distributed terms of one kind.
     """
     steps = int(np.log(scale[1] / scale[0]) / 0.07) + 5
     s, e = np.exp(np.linspace(np.log(scale[0]), np.log(scale[1]), steps))[:, None], share

@@ -1,8 +1,8 @@
-"""Cells of a log that stays in its engine: equal rows taken together, streamed as Arrow batches.
+"""Cells of a log that stays in its engine: counts of equal rows, streamed as Arrow batches.
 
-Rows that are equal in all that counts are interchangeable, so a cell says how many there are. Which
-fold a row is in, and whether it is in the sample, follows from a hash of its cell: the same in
-every engine, whatever the order of rows.
+Rows that are equal in all relevant columns are interchangeable, so a cell holds their number. The
+fold of a row, and whether it is sampled, follow from a hash of its cell: they are the same in every
+engine and for every order of the rows.
 """
 
 import hashlib
@@ -18,32 +18,32 @@ from sellf.logs.engine import collect, plain
 from sellf.logs.person import Floats
 
 BATCH = 500_000
-"""Cells that are looked at together."""
+"""The number of cells in a batch."""
 FOLDS = 5
 Hashes = NDArray[np.uint64]
 Work = Callable[[Iterable[Any]], Iterator[Any]]
-"""Turns batches of cells into batches of something smaller."""
+"""A function from batches of cells to smaller batches."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def over(frame: Any, work: Work, schema: Any) -> Any:
-    """Return what comes of a frame's batches, as an Arrow table; done where the frame lives.
+    """Apply a function to a frame's batches, in its engine if possible, and return an Arrow table.
 
     Args:
-        frame: of narwhals, lazy.
-        work: what to do with the batches.
-        schema: of Arrow, of what comes of them.
+        frame: a lazy frame of narwhals.
+        work: the function to apply to the batches.
+        schema: the Arrow schema of the result.
     """
     import pyarrow
 
     native = frame.to_native()
     try:
         if frame.implementation.is_spark_like():
-            # Whoever brings a frame of Spark has it installed.
+            # A frame of Spark implies that pyspark is installed.
             types = import_module("pyspark.sql.pandas.types")
             return native.mapInArrow(work, types.from_arrow_schema(schema)).toArrow().cast(schema)
         if frame.implementation.is_duckdb():
-            # The one or the other, by the version of DuckDB.
+            # The name depends on the version of DuckDB.
             read = getattr(native, "to_arrow_reader", None) or native.fetch_arrow_reader
             batches: Iterable[Any] = read(BATCH)
         else:
@@ -56,7 +56,7 @@ def over(frame: Any, work: Work, schema: Any) -> Any:
 
 
 def mixed(values: Hashes) -> Hashes:
-    """Return numbers that look random, each from its own (SplitMix64)."""
+    """Return a pseudorandom number for each number (SplitMix64)."""
     with np.errstate(over="ignore"):
         z = values + _GOLDEN
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -65,7 +65,7 @@ def mixed(values: Hashes) -> Hashes:
 
 
 def hashes(batch: Any, names: Iterable[str], seed: int) -> Hashes:
-    """Return a number for each cell, from what it holds and nothing else."""
+    """Return a hash of each cell, which depends on its contents and the seed alone."""
     total = np.full(batch.num_rows, mixed(np.array([seed], dtype=np.uint64))[0], dtype=np.uint64)
     for name in names:
         numbers = as_numbers(batch.column(name))
@@ -78,7 +78,10 @@ def hashes(batch: Any, names: Iterable[str], seed: int) -> Hashes:
 
 
 def as_numbers(column: Any) -> Floats | None:
-    """Return a column of numbers, truth values or dates as floats, NaN where there is none."""
+    """Return a column of numbers, Booleans or dates as floats, or None for other columns.
+
+    Missing and infinite values become NaN.
+    """
     import pyarrow
     from pyarrow import compute, types
 
@@ -94,7 +97,7 @@ def as_numbers(column: Any) -> Floats | None:
 
 
 def words_of(column: Any) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the different values of a column of words, and each row's place among them."""
+    """Return the distinct values of a categorical column, and each row's index among them."""
     encoded = column.dictionary_encode()
     encoded = encoded.combine_chunks() if hasattr(encoded, "combine_chunks") else encoded
     values = encoded.dictionary.to_pylist()
@@ -109,11 +112,11 @@ def _of_words(column: Any) -> Hashes:
 
 
 def by_fold(count: NDArray[np.int64], own: Hashes) -> NDArray[np.int64]:
-    """Return how many rows of each cell are in each fold: as equally many as can be.
+    """Return the number of rows of each cell in each fold, as equal as possible.
 
     Args:
-        count: rows in each cell.
-        own: each cell's hash.
+        count: the number of rows in each cell.
+        own: the hash of each cell.
     """
     start = (own % np.uint64(FOLDS)).astype(np.int64)
     after = (np.arange(FOLDS) - start[:, None]) % FOLDS
@@ -121,7 +124,7 @@ def by_fold(count: NDArray[np.int64], own: Hashes) -> NDArray[np.int64]:
 
 
 def sampled(rows: NDArray[np.int64], own: Hashes, share: float) -> NDArray[np.int64]:
-    """Return how many rows of each cell and fold are sampled: their share, rounded by chance."""
+    """Return the number of sampled rows of each cell and fold: their share, randomly rounded."""
     steps = np.arange(1, FOLDS + 1, dtype=np.uint64) * _GOLDEN
     chance = mixed(own[:, None] ^ steps).astype(np.float64) / 2.0**64
     return np.minimum(np.floor(rows * share + chance).astype(np.int64), rows)

@@ -1,4 +1,4 @@
-"""The paper's own certificate on the same log (Theorems 1 to 4), to see how loose it is."""
+"""The paper's certificate (Theorems 1 to 4) on the same log, for comparison with the intervals."""
 
 import numpy as np
 
@@ -11,13 +11,14 @@ from sellf.logs.sums import Sums
 
 
 def error_bound(sums: Sums, *, predicted: bool, pdim: float, delta: float) -> Floats:
-    """Return a bound on |eps| of each group: |eps^| + B, two-sided, for all groups at once.
+    """Return a two-sided bound on |eps| of each group, |eps^| + B, which holds for all groups.
 
     Args:
-        sums: by group and stratum.
-        predicted: whether the log has predictions; else those are the accepted's share by stratum.
+        sums: the sums by group and stratum.
+        predicted: whether the log has predictions; otherwise the share of good outcomes among the
+            accepted of each stratum is predicted.
         pdim: the pseudo-dimension of the predictors.
-        delta: the chance that the bound fails for any group.
+        delta: the probability that the bound fails for any group.
     """
     total = sums.by_group()
     accepted = total.accepted - total.weak_accepted
@@ -44,14 +45,14 @@ def error_bound(sums: Sums, *, predicted: bool, pdim: float, delta: float) -> Fl
         groups=len(accepted),
         mean_weight=np.maximum(mean_weight, 1.0),
     )
-    # Without overlap the divergence is infinite, and nothing is bounded.
+    # Without overlap the divergence is infinite, and so is the bound.
     return np.where((total.weak > 0) | (accepted == 0), np.inf, error + bound)
 
 
 def certificate(
     rate: Rate, omega: float, sums: Sums, *, predicted: bool, pdim: float, delta: float
 ) -> Certificate | None:
-    """Return what the observable conditions certify; None if every label that counts is seen."""
+    """Evaluate the observable conditions; None if every label that the rate needs is seen."""
     if not rate.hides:
         return None
     total = sums.by_group()

@@ -1,4 +1,4 @@
-"""Two logs compared: did the disparity change between them?"""
+"""Comparison of the disparity in two logs."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -15,7 +15,7 @@ Direction: TypeAlias = Literal["larger", "smaller", "undetermined"]
 
 
 def direction(change: Interval) -> Direction:
-    """Say which way a change went, if it can be told."""
+    """Return the direction of a change, if its interval excludes 0."""
     if change.low > 0:
         return "larger"
     return "smaller" if change.high < 0 else "undetermined"
@@ -33,7 +33,7 @@ class GroupChange:
 
 @dataclass(frozen=True)
 class Change(Measured):
-    """The disparity of a notion in two logs, and the difference of the two."""
+    """The disparity of a notion in two logs, and the difference between them."""
 
     key: ClassVar[str] = "change"
     heading: ClassVar[str] = "What changed"
@@ -76,28 +76,28 @@ class Change(Measured):
         return columns
 
     def notes(self) -> list[str]:
-        """Return what is assumed."""
+        """Return the assumptions and the joint confidence level."""
         return [
             "Assumed: what each audit assumes, and that the two logs are independent draws.",
-            f"All of the changes hold together with {confidence(self.delta)} confidence: half of "
-            "delta is each log's, and half of that is the groups'.",
+            f"All of the changes hold together with {confidence(self.delta)} confidence: each log "
+            "gets half of delta, and half of that is for its groups.",
         ]
 
 
 def audit_change(old: Any, new: Any, *, notion: Notion = "opportunity", **options: Any) -> Change:
-    """Compare the disparity of two logs, or of two periods of one.
+    """Compare the disparity of two logs, or of two periods of one log.
 
     Args:
         old: the earlier log, as for `sellf.audit`.
-        new: the later one.
-        notion: what is measured.
-        options: as for `sellf.audit`; the same for both.
+        new: the later log.
+        notion: the notion of fairness.
+        options: options as for `sellf.audit`, the same for both logs.
     """
     from sellf.audit.run import audit
 
     delta = options.pop("delta", 0.05)
     both = [
-        # A disparity's interval and those of the groups are two promises: each has half.
+        # The interval of the disparity and those of the groups each get half of a log's share.
         audit(log, notion=notion, delta=delta / 4, **options)
         for log in (old, new)
     ]
@@ -105,7 +105,7 @@ def audit_change(old: Any, new: Any, *, notion: Notion = "opportunity", **option
 
 
 def of_audits(old: Audit, new: Audit, delta: float) -> Change:
-    """Return the change between two audits of one notion, each with a quarter of delta."""
+    """Return the change between two audits of one notion, each made with a quarter of delta."""
     if old.notion != new.notion:
         raise InputError(f"one audit is of {old.notion}, the other of {new.notion}.")
     shared = [name for name in old.by_group if name in new.by_group]

@@ -1,13 +1,14 @@
-"""Whether the decisions contradict the propensities: then nothing made of these can be said.
+"""A test of whether the decisions contradict the propensities, which would void the verdict.
 
-If p is the chance with which each decision was to accept, then given p acceptance has nothing to do
-with the group, nor with a score that was made before the decision. So in every stratum, of group,
-propensity and score, as many were accepted as the propensities say, up to chance.
+If p is the probability that each decision was to accept, then given p acceptance is independent of
+the group and of any score made before the decision. So in every stratum of group, propensity and
+score, the number of accepted people matches the propensities up to sampling error.
 
-Rows of one person may share a decision. So people with several rows are asked twice, over rows and
-over people, and only what both say counts: over rows the sum of A - p stays within its bounds if
-each decision was drawn with p given those before it, however many follow; over people, each with
-the mean of their rows, it does so however these depend on each other.
+Rows of one person may share a decision. People with several rows are therefore tested twice, over
+rows and over people, and only a contradiction in both tests counts. Over rows, the sum of A - p
+stays within its bounds if each decision was drawn with p given the decisions before it, whatever
+the number of rows. Over people, each with the mean of their rows, it does so however the rows of
+one person depend on each other.
 """
 
 from collections.abc import Sequence
@@ -21,12 +22,12 @@ from sellf.logs.person import BINS, Floats, Person
 from sellf.logs.sums import Sums, stratum
 
 LEVEL = 1e-3
-"""The chance of an alarm if the propensities are right, over all strata."""
+"""The probability of a false alarm, over all strata."""
 
 
 @dataclass(frozen=True)
 class Contradiction:
-    """Where the decisions contradict the propensities the most."""
+    """The stratum in which the decisions contradict the propensities most clearly."""
 
     sentence: str
 
@@ -35,7 +36,7 @@ class Contradiction:
 
 
 class Agreement(NamedTuple):
-    """How many of a stratum were accepted and should have been; axes are group, tenth and score."""
+    """Observed and expected acceptances by stratum; axes are group, tenth of propensity, score."""
 
     people: Floats
     accepted: Floats
@@ -45,10 +46,10 @@ class Agreement(NamedTuple):
 
     @property
     def log_chance(self) -> Floats:
-        """A bound on the chance of so much difference (Bernstein's inequality).
+        """Logarithm of a bound on the p-value of the difference (Bernstein's inequality).
 
         A sum of independent terms, each within 1 of its mean, differs from its mean by x with
-        probability 2 exp(-x^2 / (2 V + 2 x / 3)) at most, V being a bound on its variance.
+        probability at most 2 exp(-x^2 / (2 V + 2 x / 3)), where V is a bound on its variance.
         """
         off = np.abs(self.accepted - self.expected)
         return np.log(2) - off**2 / (2 * self.variance + 2 * off / 3 + 1e-9)
@@ -57,12 +58,13 @@ class Agreement(NamedTuple):
 def contradiction(
     names: list[Any], sums: Sums, people: Sequence[Person | None] = ()
 ) -> Contradiction | None:
-    """Return where decisions contradict propensities, None if they agree.
+    """Return the strongest contradiction of decisions and propensities; None if they agree.
 
     Args:
-        names: of the groups.
-        sums: by group and stratum, over rows.
-        people: each group's rows, where people have several; those of one follow each other.
+        names: the names of the groups.
+        sums: the sums over rows by group and stratum.
+        people: the rows of each group, needed if people have several rows; rows of one person are
+            consecutive.
     """
     several = any(person is not None and person.unit is not None for person in people)
     by_bin = (len(names), BINS + 1, BINS + 1)
@@ -89,7 +91,7 @@ def _four(sums: Sums) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _over_people(people: Sequence[Person | None], *, by_score: bool) -> Agreement:
-    """Return the same over people: of each, the mean over their rows in a stratum.
+    """Return the agreement over people, each with the mean of their rows in a stratum.
 
     The variance of a mean is at most the mean of the variances.
     """
@@ -124,8 +126,8 @@ def _words(names: list[Any], place: Any, counts: list[float], shape: str) -> str
         "outcome or a model's score."
         if shape == "propensity"
         else "Given the propensity, decisions must not depend on the score: it may have been "
-        "fitted on these very people, or decisions may have used it beyond what the propensities "
-        "say. Leave --score out, or give the propensities that were used."
+        "fitted on the people in this log, or decisions may have used it beyond what the "
+        "propensities say. Leave --score out, or give the propensities that were used."
     )
     return (
         f"the propensities contradict the decisions: {who}, {expected / people:.1%} should have "

@@ -1,4 +1,4 @@
-"""From evidence to the panel of measures: every group beside the one it is compared with."""
+"""Computation of the panel of measures, which compare groups with a reference group."""
 
 from typing import Any, NamedTuple
 
@@ -23,27 +23,26 @@ from sellf.logs.names import say
 from sellf.logs.person import Floats
 
 MOST_PAIRED = 12
-"""With more groups and no reference, groups' own intervals are compared."""
+"""With more groups and no reference, the groups' own intervals are compared."""
 FISHER = 10_000
-"""Up to so many people Fisher's exact test is computed; for more, the z-test."""
+"""The largest number of people for Fisher's exact test; for more, the z-test is used."""
 BOX = 0.1
-"""The part of delta by which odds ratios know the two rates; ratio and difference share the rest.
-"""
+"""The share of delta for the two rates in odds ratios; ratio and difference share the rest."""
 BANDS = 10
 FEWEST_IN_BAND = 20
 
 
 class Bounds(NamedTuple):
-    """What is known of all ordered pairs; [i, j] is of group i beside group j."""
+    """Bounds for all ordered pairs; [i, j] compares group i with group j."""
 
     difference: Floats
-    """Bounds from below on i minus j; -1 where nothing is known."""
+    """Lower bounds on i minus j; -1 where nothing is known."""
     ratio: Floats
-    """Bounds from below on i over j; 0 where nothing is known."""
+    """Lower bounds on i over j; 0 where nothing is known."""
 
 
 def find_reference(names: list[Any], reference: Any) -> int | None:
-    """Return the place of the group that others are compared with."""
+    """Return the index of the group that others are compared with."""
     if reference is None:
         return None
     said = [say(name) for name in names]
@@ -65,15 +64,15 @@ def panel(
     reference: Any = None,
     unknown: tuple[str, ...] = (),
 ) -> Panel:
-    """Return the measures of one rate.
+    """Return the panel of measures of one rate.
 
     Args:
-        rate: what is measured.
+        rate: the rate to compare.
         evidence: the log.
         value: the estimate of each group's rate.
-        delta: the chance that any interval of one kind misses.
+        delta: the probability that any interval of one kind misses.
         reference: the group that others are compared with; None: the one with the largest rate.
-        unknown: groups that stand for people whose category is not known.
+        unknown: groups of people whose category is not known.
     """
     names = [say(name) for name in evidence.names]
     place = find_reference(evidence.names, reference)
@@ -153,7 +152,7 @@ def bounds(rate: Rate, evidence: Evidence, pairs: list[tuple[int, int]], delta: 
     for i, j in pairs:
         difference[i, j] = methods.lower_difference(rate, groups[i], groups[j], each)
         ratio[i, j] = methods.lower_ratio(rate, groups[i], groups[j], each)
-    # Ends that crossed have probability delta at most; then nothing is claimed.
+    # Bounds cross with probability at most delta; they are then trivial.
     np.fill_diagonal(difference, 0.0)
     crossed = (difference > -difference.T) | (difference > 1) | (difference.T > 1)
     difference = np.where(crossed, -1.0, np.maximum(difference, -1.0))
@@ -161,7 +160,7 @@ def bounds(rate: Rate, evidence: Evidence, pairs: list[tuple[int, int]], delta: 
 
 
 def smallest_over_largest(found: Bounds, value: Floats, pairs: list[tuple[int, int]]) -> Interval:
-    """Return the range of the smallest rate over the largest, among the pairs."""
+    """Return the interval of the smallest rate over the largest, among the pairs."""
     low = min(found.ratio[i, j] for i, j in pairs)
     high = min([1.0, *(_over(found.ratio[j, i]) for i, j in pairs)])
     estimates = [_quotient(value[i], value[j]) for i, j in pairs]
@@ -171,8 +170,8 @@ def smallest_over_largest(found: Bounds, value: Floats, pairs: list[tuple[int, i
 def odds_ratios(rate: Rate, evidence: Evidence, pairs: list[tuple[int, int]], delta: float) -> Any:
     """Return a function from a pair and the estimates to the interval of its odds ratio.
 
-    Both rates lie in a box, their difference and their ratio between bounds; the odds ratio is
-    between its least and its largest value on what is left.
+    The two rates are restricted by their own intervals and by bounds on their difference and ratio;
+    the interval extends from the smallest to the largest odds ratio under these restrictions.
     """
     part = (1 - BOX) / 2 * delta
     found = bounds(rate, evidence, pairs, part)
@@ -193,8 +192,8 @@ def _least_odds(
 ) -> float:
     """Return the least odds ratio of u1 and u0 where u1 - u0 >= difference and u1 / u0 >= ratio."""
     u0 = np.linspace(second[0], second[1], 2001)
-    # Of each u0 the smallest u1 counts. Between two of the grid both u1 and u0 are at most off by
-    # one step: so u0 is taken one step larger.
+    # The smallest possible u1 does not decrease in u0. On each step of the grid it is therefore
+    # smallest at the left end, and u0 largest at the right end: their odds ratio is a lower bound.
     u1 = np.maximum(np.maximum(u0 + difference, ratio * u0), first[0])
     larger = np.append(u0[1:], u0[-1])
     possible = u1 <= first[1] + 1e-12
@@ -207,7 +206,7 @@ def _least_odds(
 
 
 def classical_test(rate: Rate, evidence: Evidence, i: int, j: int) -> tuple[str, float]:
-    """Return the name and the p-value of a test of equal rates on what the log shows."""
+    """Return the name and the p-value of a test of equal rates on the observed outcomes."""
     total = evidence.sums.by_group()
     seen = Counts(total.people, total.accepted, total.positive, 0 * total.people)
     if evidence.trusted:
@@ -217,7 +216,7 @@ def classical_test(rate: Rate, evidence: Evidence, i: int, j: int) -> tuple[str,
     count, people = (np.array(side.total(seen)) * np.ones(len(total.people)) for side in rate.sums)
     table = np.array([[count[k], people[k] - count[k]] for k in (i, j)])
     hidden = rate.hides and not evidence.trusted and not table[:, 1].any()
-    if hidden or evidence.weight is not None:  # weights are no counts of people
+    if hidden or evidence.weight is not None:  # weights are not counts of people
         return "no test", float("nan")
     if people[i] + people[j] <= FISHER:
         from scipy.stats import fisher_exact
@@ -233,7 +232,7 @@ def classical_test(rate: Rate, evidence: Evidence, i: int, j: int) -> tuple[str,
 
 
 def score_gaps(evidence: Evidence, reference: int, delta: float) -> tuple[ScoreGap, ...]:
-    """Return how far the scores of each group are from the reference's."""
+    """Return the standardised mean difference of scores between each group and the reference."""
     rows = evidence.rows
     if rows is None or rows.columns.score is None or rows.person.prediction is None:
         return ()
@@ -252,7 +251,7 @@ def score_gaps(evidence: Evidence, reference: int, delta: float) -> tuple[ScoreG
         if spread == 0:
             continue
         d = (own.mean() - other.mean()) / spread
-        # Of the means with variances of their own, and of the pooled deviation.
+        # The variance of the means, with unequal variances, plus that of the pooled deviation.
         error = (own.var(ddof=1) / n + other.var(ddof=1) / m) / spread**2 + d * d / (2 * (n + m))
         half = quantile * error**0.5
         name, against = (say(evidence.names[k]) for k in (i, reference))
@@ -262,7 +261,7 @@ def score_gaps(evidence: Evidence, reference: int, delta: float) -> tuple[ScoreG
 
 
 def calibration(evidence: Evidence, delta: float) -> tuple[CalibrationBand, ...]:
-    """Return, by group and band of scores, the share of good outcomes; all hold together."""
+    """Return the share of good outcomes by group and score band; all intervals hold together."""
     rows = evidence.rows
     if rows is None or rows.columns.outcome is None or rows.columns.score is None:
         return ()
@@ -308,7 +307,7 @@ def _ends(rate: Rate, evidence: Evidence, rows: Any, i: int) -> tuple[float, flo
 
 
 def selection(evidence: Evidence, delta: float, unknown: tuple[str, ...]) -> tuple[Selection, ...]:
-    """Return New York's table: selection rates and impact ratios over the highest rate."""
+    """Return New York's table: selection rates, and impact ratios to the highest rate."""
     rate = TABLE["demographic"].alone
     groups, names = evidence.groups, [say(name) for name in evidence.names]
     total = sum(group.people for group in groups)
@@ -360,12 +359,13 @@ def _direction(rate: Rate, group: str, other: str, difference: Interval) -> str:
         )
     return (
         f"Of 100 {whom}, between {max(-100 * low, 0):.1f} fewer and {max(100 * high, 0):.1f} more "
-        f"{what} in {group} than in {other} (estimate {100 * value:+.1f}): the direction is open."
+        f"{what} in {group} than in {other} (estimate {100 * value:+.1f}): the direction is "
+        "undetermined."
     )
 
 
 def _interval(low: float, other: float, first: float, second: float) -> Interval:
-    """Return the ratio's interval from bounds from below on it and on its inverse."""
+    """Return the interval of a ratio from lower bounds on the ratio and on its inverse."""
     return clipped(float(low), _quotient(first, second), _over(other))
 
 
@@ -380,7 +380,7 @@ def _quotient(first: float, second: float) -> float:
 
 
 def clipped(low: float, value: float, high: float) -> Interval:
-    """Return an interval with its estimate, moved into it if need be."""
+    """Return an interval with its estimate, clipped to the interval."""
     if np.isnan(value):
         value = low
     return Interval(low, min(max(value, low), high), high)

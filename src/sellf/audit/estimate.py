@@ -1,4 +1,4 @@
-"""Point estimates from sums: what a group's utility is, as far as the log identifies it."""
+"""Point estimates of each group's utility from sums, with the range that the log identifies."""
 
 from typing import Any, NamedTuple
 
@@ -11,47 +11,47 @@ from sellf.logs.sums import Sums
 
 
 class Views(NamedTuple):
-    """Each group's utility in the three ways to look at it; arrays with one entry a group."""
+    """Naive, imputed and identified estimates of each group's utility, one entry per group."""
 
     naive: Floats
-    """Accepted people only; NaN where there are none the notion speaks of."""
+    """Among accepted people only; NaN if the rate applies to none of them."""
     imputed: Floats
-    """Predictions filled in for the rejected."""
+    """With predictions filled in for the rejected."""
     low: Floats
-    """The smallest that the log allows, but for sampling error."""
+    """The smallest utility that the log allows, apart from sampling error."""
     high: Floats
-    """The largest; equal to `low` where overlap holds."""
+    """The largest utility that the log allows; equal to `low` where overlap holds."""
 
     @property
     def value(self) -> Floats:
-        """The middle of what is identified."""
+        """The midpoint of the identified range."""
         return (self.low + self.high) / 2
 
 
 def views(
     rate: Rate, sums: Sums, *, predicted: bool, trusted: bool, averaged: bool = False
 ) -> Views:
-    """Return all views of all groups.
+    """Return the estimates for all groups.
 
     Args:
-        rate: what is measured.
-        sums: by group and stratum.
+        rate: the rate to estimate.
+        sums: the sums by group and stratum.
         predicted: whether the log has predictions.
         trusted: whether the outcomes of the rejected are known.
-        averaged: whether to average over the chance in decisions, which has to be known.
+        averaged: whether to average over the randomness of decisions; needs known propensities.
     """
     total = sums.by_group()
     seen = Counts(total.people, total.accepted, total.positive, 0 * total.people)
-    if not rate.needs_label:  # every decision is seen: one view is as good as another
+    if not rate.needs_label:  # every decision is seen, so all estimates are equal
         value = divide(*(side.total(seen) for side in rate.sums), empty=0.0)
         return Views(value, value, value, value)
     less = average_less(sums, predicted=predicted) if averaged and rate.hides else (0.0, 0.0)
     few, many = hidden_positives(sums, less, predicted=predicted, trusted=trusted)
     imputed = total.predicted_rejected if predicted else guessed(sums)
-    if trusted:  # nothing is hidden, so there is nothing to fill in
+    if trusted:  # no outcome is hidden, so there is nothing to impute
         imputed = few
-    # What is not identified may be all good or all bad: outcomes of the rejected without overlap,
-    # and those of the accepted that are not known yet.
+    # Outcomes that are not identified may be all good or all bad: those of the rejected without
+    # overlap, and those of the accepted that are not known yet.
     ends = np.array(
         [
             rate.utility(Counts(total.people, total.accepted + less[0], good + less[1], count))
@@ -59,7 +59,7 @@ def views(
             for good in (total.positive, total.positive + total.pending)
         ]
     )
-    # Nobody whom the rate speaks of: it is not defined, and may be anything.
+    # If the rate applies to nobody, it is undefined and may have any value.
     undefined = np.isnan(ends).any(axis=0)
     low = np.where(undefined, 0.0, np.where(np.isnan(ends), 1.0, ends).min(axis=0))
     high = np.where(undefined, 1.0, np.where(np.isnan(ends), 0.0, ends).max(axis=0))
@@ -72,7 +72,7 @@ def views(
 
 
 def average_less(sums: Sums, *, predicted: bool) -> tuple[Floats, Floats]:
-    """Return what averaging over decisions adds to the accepted and to the positive among them."""
+    """Return what averaging over decisions adds to the numbers of accepted and positive people."""
     accepted = sums.accepted - sums.weak_accepted
     less = sums.chance - accepted
     if predicted:
@@ -85,11 +85,11 @@ def average_less(sums: Sums, *, predicted: bool) -> tuple[Floats, Floats]:
 def hidden_positives(
     sums: Sums, less: tuple[Any, Any], *, predicted: bool, trusted: bool
 ) -> tuple[Floats, Floats]:
-    """Return the estimated number of positives among each group's rejected, least and most.
+    """Return the smallest and largest estimates of the positives among each group's rejected.
 
     Args:
-        sums: by group and stratum.
-        less: what is added to the accepted and to the positive among them.
+        sums: the sums by group and stratum.
+        less: what averaging over decisions adds to the numbers of accepted and positive people.
         predicted: whether the log has predictions.
         trusted: whether the outcomes of the rejected are known.
     """
@@ -111,7 +111,7 @@ def hidden_positives(
 
 
 def guessed(sums: Sums) -> Floats:
-    """Return the rejected positives as whoever predicts from the accepted alike would guess."""
+    """Return the rejected positives predicted from the accepted of the same stratum."""
     overall = divide(sums.positive.sum(axis=-1), sums.accepted.sum(axis=-1), empty=0.5)
     rate = np.where(
         sums.accepted > 0, divide(sums.positive, sums.accepted, empty=0.0), overall[..., None]

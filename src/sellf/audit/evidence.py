@@ -1,4 +1,4 @@
-"""What a log holds, gathered once for all notions: every group's sums, and rows where they are."""
+"""Evidence from a log, gathered once for all notions: sums of each group, and rows if in memory."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,30 +20,30 @@ from sellf.logs.rows import Rows
 from sellf.logs.sums import Sums
 
 OVERLAP = 0.01
-"""The smallest known propensity that is weighted by."""
+"""The smallest known propensity used for weighting."""
 OVERLAP_ESTIMATED = 0.02
-"""The smallest estimated one: an estimate that small says little."""
+"""The smallest estimated propensity used for weighting; smaller estimates are unreliable."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A log, ready to be judged."""
+    """The contents of a log that verdicts are based on."""
 
     names: list[Any]
     sums: Sums
-    """By group and stratum."""
+    """The sums by group and stratum."""
     people: tuple[Person | None, ...]
     """The rows of each group; None for groups of which only sums are known."""
     overlap: float
     known: bool
-    """Whether the log says the chance of acceptance."""
+    """Whether the log holds the propensities."""
     estimated: bool
-    """Whether it was estimated."""
+    """Whether the propensities were estimated."""
     predicted: bool
     trusted: bool
     warnings: tuple[str, ...]
     seed: int = 0
-    """Of pilots and orders."""
+    """Seed of pilot samples and of row orders."""
     rows: Rows | None = None
     """The whole log, if it is in memory."""
     contradiction: Contradiction | None = None
@@ -52,17 +52,17 @@ class Evidence:
 
     @property
     def weight(self) -> Any:
-        """How much each row counts; None where all count alike."""
+        """The weight of each row; None if all rows count equally."""
         return None if self.rows is None else self.rows.person.weight
 
     @property
     def apart(self) -> bool:
-        """Whether somebody is in several groups, so that these are not independent."""
+        """Whether some people are in several groups, which makes the groups dependent."""
         return self.rows is not None and self.rows.people_in_several_groups
 
     @property
     def groups(self) -> list[Group]:
-        """Every group with its methods."""
+        """The evidence of each group."""
         if not self._groups:
             total = self.sums.by_group()
             self._groups.extend(
@@ -130,16 +130,16 @@ def gather(
     seed: int = 0,
     limits: Limits = DEFAULT,
 ) -> Evidence:
-    """Return what a log holds.
+    """Gather the evidence from a log.
 
     Args:
-        log: checked.
-        columns: what the columns mean.
-        overlap: the smallest propensity that is weighted by; None: a default.
-        model: what to estimate propensities with, where they are not known.
+        log: a checked log.
+        columns: the meaning of its columns.
+        overlap: the smallest propensity used for weighting; None: a default.
+        model: the model of propensities that are not known.
         anytime: whether rows are bet on in the order of time.
-        seed: of pilots, orders and the folds of cross-fitting.
-        limits: up to how many rows groups are looked at row by row.
+        seed: seed of pilot samples, row orders and the folds of cross-fitting.
+        limits: numbers of rows up to which groups are processed row by row.
     """
     trusted = columns.trust_rejected_outcomes
     estimated = columns.propensity is None and not trusted and _has_features(columns)
@@ -172,14 +172,14 @@ def gather(
 def _contradiction(
     log: Log, names: list[Any], sums: Sums, people: tuple[Person | None, ...], overlap: float
 ) -> Contradiction | None:
-    """Return where decisions contradict propensities; every row counts alike for that."""
+    """Return where decisions contradict propensities, with all rows weighted equally."""
     if log.rows is not None and log.rows.person.weight is not None:
         sums = replace(log.rows, person=log.rows.person._replace(weight=None)).sums(overlap)[1]
     return contradiction(names, sums, people)
 
 
 def _with_estimates(log: Log, model: Model, seed: int, limits: Limits) -> Log:
-    """Return the log with propensities and predictions that are estimated from it."""
+    """Return the log with propensities and predictions estimated from it."""
     if isinstance(log, LazyLog):
         check_sklearn()
         return EstimatedLog(log, model, seed, limits)
@@ -208,11 +208,11 @@ def _has_features(columns: Columns) -> bool:
 def _unused(columns: Columns) -> list[str]:
     if not columns.features or columns.propensity is None:
         return []
-    return ["features serve to estimate propensities; these are known, so features were not used."]
+    return ["features are for estimating propensities; these are known, so features were not used."]
 
 
 def _direction(columns: Columns, sums: Sums) -> list[str]:
-    """Say so if a score looks like the chance of a bad outcome."""
+    """Warn if a score looks like the probability of a bad outcome."""
     if columns.score is None:
         return []
     shape = (*sums.people.shape[:-1], BINS + 1, BINS + 1)
@@ -229,6 +229,6 @@ def _direction(columns: Columns, sums: Sums) -> list[str]:
         return []
     return [
         f"the higher the score {columns.score!r} the worse the outcome: if it is the chance of a "
-        "bad outcome, type --score-is-risk. The intervals hold either way, but are wider than need "
-        "be, and the imputed figures are wrong."
+        "bad outcome, type --score-is-risk. The intervals hold either way, but are wider than "
+        "necessary, and the imputed figures are wrong."
     ]

@@ -1,4 +1,4 @@
-"""What is bet on, row by row: values whose smallest is known before each row is seen."""
+"""The values that bets are placed on, row by row, each with a lower bound known beforehand."""
 
 import functools
 from typing import Any, NamedTuple
@@ -23,46 +23,46 @@ from sellf.fairness.notions import Rate
 from sellf.logs.person import Floats, Person
 
 SHARE_PRIOR = 0.5
-"""How much it counts that averaging over decisions ought to be best, as a sum of squares."""
+"""The weight of the prior that averaging over decisions is best, as a sum of squares."""
 
 
 class Game(NamedTuple):
-    """What is bet on: that E[part - m whole] > 0; one line an order, one column a row."""
+    """Values for betting that E[part - m whole] > 0; one line per order, one column per row."""
 
     part: Floats
     whole: Floats
     base: Floats
-    """A row costs at most base + m slope, known before it is seen."""
+    """A row loses at most base + m slope, which is known before the row is seen."""
     slope: Floats
 
     def loss(self, m: float) -> Floats:
-        """Return the most that each row can cost."""
+        """Return the largest possible loss of each row."""
         return self.base + m * self.slope
 
 
 class Games(NamedTuple):
-    """One group's games: from below, and from above as one from below on 1 - u."""
+    """One group's games: the lower one, and the upper one, which is a lower game on 1 - u."""
 
     low: Game
     high: Game
 
 
 def orders(people: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return several random orders of people, one a line."""
+    """Return several random orders of people, one per line."""
     return np.stack([rng.permutation(people) for _ in range(count)])
 
 
 def games(
     rate: Rate, person: Person, order: NDArray[np.intp], *, alpha: float, overlap: float
 ) -> Games:
-    """Return what is bet on for one group, in several orders.
+    """Return the games of one group, in several orders.
 
     Args:
-        rate: what is measured.
-        person: the group's rows; those of one person follow each other.
-        order: people by their place, one line an order.
-        alpha: the chance to miss, for how far scores may reach.
-        overlap: the smallest propensity that is weighted by.
+        rate: the rate to bound.
+        person: the group's rows; those of one person are consecutive.
+        order: indices of people, one line per order.
+        alpha: the error probability, which determines the reach of scores.
+        overlap: the smallest propensity used for weighting.
     """
     lines = [_lines(rate, _arrange(person, line), alpha, overlap) for line in order]
     return Games(
@@ -71,7 +71,7 @@ def games(
 
 
 def _arrange(person: Person, line: NDArray[np.intp]) -> Person:
-    """Return the rows in the order of their people."""
+    """Return the rows in the given order of people."""
     if person.unit is None:
         return person.take(line)
     starts = np.flatnonzero(np.concatenate([[True], person.unit[1:] != person.unit[:-1]]))
@@ -97,15 +97,15 @@ def played(
     below: Floats,
     above: Floats,
 ) -> tuple[Game, Game]:
-    """Return what is bet on: from below, and from above as a game from below on 1 - u.
+    """Return the lower game, and the upper game as a lower game on 1 - u.
 
     Args:
-        rate: what is measured.
-        person: the rows of a group, in an order.
-        overlap: the smallest propensity that is weighted by.
-        guess: what is predicted of each row, from the rows before or from elsewhere.
-        below: how far the lower score may reach at each row, likewise.
-        above: how far the upper one may.
+        rate: the rate to bound.
+        person: the ordered rows of a group.
+        overlap: the smallest propensity used for weighting.
+        guess: the prediction of each row, from earlier rows or from elsewhere.
+        below: the reach of the lower score at each row, from the same sources.
+        above: the reach of the upper score.
     """
     found, unit = scores(person, overlap, guess, below, above), person.unit
     plain = Sides(*(by_unit(side, unit) for side in sides(rate, person, found)))
@@ -119,7 +119,7 @@ def played(
         share = [_past_share(one, two) for one, two in zip(plain, other, strict=True)]
         plain = mixed(plain, other, (share[0], share[1]))
         most = _costs(rate, furthest_averaged(below, above))
-        # Rows that are not averaged cost what they cost before.
+        # The bound on the loss of rows that are not averaged stays the same.
         costs = [
             tuple(a + part * np.maximum(b - a, 0.0) for a, b in zip(cost, most, strict=True))
             for cost, part in zip(costs, share, strict=True)
@@ -133,7 +133,7 @@ def played(
 
 
 def _past_share(plain: Side, smooth: Side) -> Floats:
-    """Return how much `averaged` rows shall count: what would have been best in the rows before."""
+    """Return the weight of `averaged` values: the one that was best for the rows before."""
     ratio = past_ratio(Game(plain.part, _whole(plain), plain.part, plain.part))
     value = plain.part - ratio * _whole(plain)
     less = value - (smooth.part - ratio * _whole(smooth))
@@ -142,7 +142,7 @@ def _past_share(plain: Side, smooth: Side) -> Floats:
 
 
 def _costs(rate: Rate, people: list[tuple[Any, Any, Any]]) -> tuple[Any, ...]:
-    """Return the most that one of these costs from below, and from above, at candidates 0 and 1."""
+    """Return the largest losses in the lower and the upper game, at candidates 0 and 1."""
     ends = [(rate.of.value(*one), rate.among.value(*one)) for one in people]
     kinds = (
         [-part for part, _ in ends],
@@ -154,10 +154,10 @@ def _costs(rate: Rate, people: list[tuple[Any, Any, Any]]) -> tuple[Any, ...]:
 
 
 def _game(part: Floats, whole: Floats, costs: tuple[Any, ...]) -> Game:
-    """Return a game, from what the rows furthest out cost at the candidates 0 and 1.
+    """Return a game, given the largest losses of extreme rows at candidates 0 and 1.
 
-    Costs are linear in the candidate; a bound must not fall, since stakes for one candidate are
-    used for smaller ones too.
+    Losses are linear in the candidate; the bound must not decrease, since the stakes for one
+    candidate are also used for smaller ones.
     """
     at_zero, at_one = (np.broadcast_to(cost, len(part)) for cost in costs)
     return Game(part, whole, at_zero, np.maximum(at_one - at_zero, 0.0))
@@ -168,7 +168,7 @@ def _whole(side: Side) -> Floats:
 
 
 def prediction(person: Person, overlap: float) -> Floats | float:
-    """Return what is predicted of each row from the rows before, if the log does not say."""
+    """Return the prediction of each row, from the rows before if the log has no score."""
     if person.prediction is not None:
         return person.prediction
     if person.propensity is None or person.rejected_positive is not None:
@@ -177,7 +177,7 @@ def prediction(person: Person, overlap: float) -> Floats | float:
 
 
 def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats | float, Floats | float]:
-    """Return how far scores may reach: as far as before, and no more than the rows can bear."""
+    """Return the reach of scores: the largest so far, limited by the number of people."""
     p = person.propensity
     if p is None or person.rejected_positive is not None:
         return 0.0, 0.0
@@ -190,7 +190,7 @@ def _reaches(person: Person, overlap: float, alpha: float) -> tuple[Floats | flo
 
 
 def past_largest(values: Floats, unit: NDArray[np.intp] | None = None) -> Floats:
-    """Return the largest value before each row's person, 0 at first."""
+    """Return the largest value before each row's person, starting at 0."""
     before = np.concatenate([[0.0], np.maximum.accumulate(values)[:-1]])
     if unit is not None:
         starts = np.concatenate([[True], unit[1:] != unit[:-1]])
@@ -199,13 +199,13 @@ def past_largest(values: Floats, unit: NDArray[np.intp] | None = None) -> Floats
 
 
 def past_ratio(game: Game) -> Floats:
-    """Return the ratio of the means before each row, a half at first."""
+    """Return the ratio of the means before each row, starting at 1/2."""
     above, below = np.cumsum(game.part, axis=-1), np.cumsum(game.whole, axis=-1)
     ratio = np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.5)
     return after(0.5, np.clip(ratio, 0.0, 1.0))
 
 
 def after(first: float, values: Floats) -> Floats:
-    """Return the values one row later."""
+    """Return the values shifted by one row, starting with `first`."""
     start = np.full((*values.shape[:-1], 1), first)
     return np.concatenate([start, values[..., :-1]], axis=-1)

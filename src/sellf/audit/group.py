@@ -1,4 +1,4 @@
-"""One group of a log, with what interval methods make of it."""
+"""One group of a log, with the cached inputs of interval methods."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,43 +24,43 @@ from sellf.logs.person import Person
 from sellf.logs.sums import Sums
 
 PILOTED = 3_000
-"""In groups with as many people a pilot is looked at first."""
+"""The number of people from which a group has a pilot sample."""
 REACH_ALPHA = 0.01
-"""For how far scores may reach in betting; any number would do."""
+"""Determines the reach of scores in betting; any value is valid."""
 ORDERS = ((3_000, 8), (20_000, 4))
-"""How many orders are averaged, for groups up to a size; 2 for larger ones."""
+"""Largest group sizes with the number of orders to average over; larger groups use 2."""
 
 
 @dataclass
 class Group:
-    """One group's part of the evidence, with what the methods make of it."""
+    """One group's part of the evidence, with cached inputs of the interval methods."""
 
     total: Sums
-    """Over all strata."""
+    """The sums over all strata."""
     person: Person | None
-    """Its rows, those of one person one after the other; None if only sums are known."""
+    """The rows, those of one person consecutive; None if only sums are known."""
     seed: tuple[int, ...]
-    """Of the pilot and of the orders."""
+    """Seed of the pilot sample and of the row orders."""
     overlap: float
     known: bool
-    """Whether the log says the chance of acceptance."""
+    """Whether the log holds the propensities."""
     trusted: bool
     """Whether outcomes of the rejected are known."""
     estimated: bool
-    """Whether the chance of acceptance was estimated."""
+    """Whether the propensities were estimated."""
     predicted: bool
     made: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What was computed of it, by whoever did."""
+    """A cache of computed values, shared by all methods."""
 
     @property
     def people(self) -> int:
-        """How many people there are."""
+        """The number of people."""
         return int(self.total.people) if self.person is None else self.person.units
 
     def estimate(self, rate: Rate) -> tuple[float, float] | None:
         """Return estimates of the least and the largest utility that the log allows, over people.
 
-        None where every row is another person's: then sums over rows say it.
+        None if every row is a different person; the estimates then follow from sums over rows.
         """
         person = self.person
         if person is None or person.unit is None or not person.units:
@@ -72,12 +72,12 @@ class Group:
         return min(ends), max(ends)
 
     def averages(self, rate: Rate) -> bool:
-        """Whether values may be averaged over the chance in decisions: see `scores.averaged`."""
+        """Return whether values may be averaged over random decisions: see `scores.averaged`."""
         moves = rate.hides and rate.moves
         return self.person is not None and self.known and not self.trusted and moves
 
     def values(self, rate: Rate) -> Sides:
-        """Return values of every person whose means bound the utility, nothing cut."""
+        """Return values of every person whose means bound the utility, without truncation."""
         person = self.person
         if person is None:
             raise ValueError("values of people need rows")
@@ -97,7 +97,7 @@ class Group:
 
     @property
     def accepted(self) -> float:
-        """How many people were accepted; of those with several rows, the share of these counts."""
+        """The number of accepted people; people with several rows count by their accepted share."""
         person = self.person
         if person is None or person.unit is None:
             return float(self.total.accepted)
@@ -105,7 +105,7 @@ class Group:
 
     @property
     def prepared(self) -> pilot.Prepared:
-        """The rows with what the pilot says."""
+        """The rows split into pilot and rest, with the choices made from the pilot."""
         if "pilot" not in self.made:
             if self.person is None:
                 raise ValueError("a pilot needs rows")
@@ -113,7 +113,7 @@ class Group:
         return self.made["pilot"]
 
     def fitted(self, rate: Rate) -> pilot.Prepared:
-        """The same, with the reach of scores that suits a rate."""
+        """Return `prepared` with the reach of scores that suits a rate."""
         key = ("fitted", rate)
         if key not in self.made:
             self.made[key] = self.prepared.fitted(rate)
@@ -138,7 +138,7 @@ class Group:
         return self.made[key]
 
     def _plain(self, rate: Rate) -> tuple[moments.Sample, moments.Sample]:
-        """Return the moments of all rows, nothing cut: for the normal interval."""
+        """Return the moments of all rows without truncation, for the normal interval."""
         person = self.person
         if person is None or person.prediction is None:
             raise ValueError("estimated propensities come with predictions and rows")
@@ -156,7 +156,7 @@ class Group:
         """Return the games of all orders."""
         key = ("games", rate)
         if key not in self.made:
-            # Those whom a pilot may have looked at are not bet on again.
+            # People in the pilot sample are not bet on again.
             person = self.prepared.rest if self.people >= PILOTED else self.person
             if person is None:
                 raise ValueError("betting needs rows")
@@ -173,7 +173,7 @@ class Group:
         return self.made[key]
 
     def _generator(self, purpose: int) -> np.random.Generator:
-        """Return a generator that is the same for the same rows and seed, in whatever order."""
+        """Return a generator that depends on the rows and the seed, not on the order of calls."""
         if "digest" not in self.made:
             self.made["digest"] = 0 if self.person is None else self.person.digest()
         return np.random.default_rng([*self.seed, self.made["digest"], purpose])
@@ -186,9 +186,9 @@ def _by_person(found: Sides, person: Person) -> Sides:
 def count_shares(rate: Rate, total: Sums, trusted: bool) -> tuple[Share, Share]:
     """Return the shares that bound a utility, where every value is 0 or 1.
 
-    A rejected person's outcome is known if it is trusted and may be either else; an accepted
-    person's that is not known yet may be either. Who may or may not be counted is, if that makes
-    the share worse.
+    The outcome of a rejected person may be either value unless it is trusted; so may an outcome of
+    an accepted person that is not known yet. Each unknown outcome takes the worse value for the
+    bound.
     """
     n, a, good, pending = (
         float(x) for x in (total.people, total.accepted, total.positive, total.pending)

@@ -1,12 +1,12 @@
-"""Examiners of different leniency, to whom cases come as if at random (Manski 1990).
+"""Examiner leniency as an instrument: cases are assigned as if at random (Manski 1990).
 
-Then the share of good outcomes, q, is the same among the cases of every examiner. Whoever examined
-them, q is at least the share that was accepted and good, and at most that share and the rejected
-together: the strictest of these bounds over all examiners holds. A lenient examiner's cases tell
-much, since few of their outcomes are hidden.
+Under this assumption the share of good outcomes, q, is the same among the cases of every examiner.
+For each examiner, q is at least the share accepted and good, and at most that share plus the share
+rejected; the tightest of these bounds over all examiners holds. A lenient examiner's cases are the
+most informative, since few of their outcomes are hidden.
 
-A rate of a group depends on the shares accepted, accepted and good, and good; it is a quotient of
-linear functions of these, so over a box of them it is least and largest at corners.
+A group's rate depends on the shares accepted, accepted and good, and good. It is a quotient of
+linear functions of these, so over a box of shares its extremes are at corners.
 """
 
 from itertools import product
@@ -21,15 +21,15 @@ from sellf.fairness.notions import Counts, Rate
 from sellf.logs.person import Floats, Person
 
 MOST = 12
-"""More examiners than this are put into classes of similar leniency,"""
+"""With more examiners than this, they are grouped into classes of similar leniency."""
 CLASSES = 6
-"""so many,"""
+"""The number of such classes."""
 RANKING = 1 / 3
-"""by this share of the cases, drawn at random, which then serve for nothing else."""
+"""The random share of cases that is used to rank examiners by leniency and for nothing else."""
 
 
 class Cases(NamedTuple):
-    """The cases of a group by examiner; arrays with one entry an examiner."""
+    """The cases of a group by examiner; arrays with one entry per examiner."""
 
     people: Floats
     accepted: Floats
@@ -38,14 +38,14 @@ class Cases(NamedTuple):
 
 
 def identified(cases: Cases) -> tuple[float, float]:
-    """Return the range of q, but for sampling error; the first above the second: no q fits."""
+    """Return the identified range of q; if the first end exceeds the second, no q fits."""
     low = (cases.positive / cases.people).max()
     most = (cases.positive + cases.pending + cases.people - cases.accepted) / cases.people
     return float(low), float(most.min())
 
 
 def by_examiner(person: Person, examiner: NDArray[np.intp], count: int) -> Cases:
-    """Return the cases of each examiner who has some."""
+    """Return the cases of each examiner with at least one case."""
 
     def total(values: Floats) -> Floats:
         return np.bincount(examiner, values, count).astype(float)
@@ -62,8 +62,8 @@ def classes(
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return each row's examiner, or class of examiners, and which rows may be used.
 
-    Leniency is measured on other rows than those used: else a class would hold whoever happened to
-    accept many.
+    Leniency is measured on rows that are not used otherwise; else examiners would be selected on
+    the noise in their own decisions.
     """
     count = int(examiner.max()) + 1
     everyone = np.ones(len(examiner), dtype=bool)
@@ -81,14 +81,14 @@ def classes(
 
 
 def interval(rate: Rate, cases: Cases, alpha: float) -> tuple[float, float] | None:
-    """Return the range of a group's rate; it misses with probability alpha at most.
+    """Return the interval of a group's rate, which misses with probability at most alpha.
 
-    None if no share of good outcomes suits all examiners: then the assumption is wrong.
+    None if no share of good outcomes fits all examiners, which contradicts the assumption.
 
     Args:
-        rate: what is measured.
-        cases: of the group, by examiner.
-        alpha: the chance to miss.
+        rate: the rate to bound.
+        cases: the cases of the group, by examiner.
+        alpha: the error probability.
     """
     used = [
         any(sums.accepted for sums in rate.sums),
@@ -119,7 +119,7 @@ def interval(rate: Rate, cases: Cases, alpha: float) -> tuple[float, float] | No
 
 
 def corners(rate: Rate, box: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the least and the largest rate over shares accepted, accepted and good, and good."""
+    """Return the extremes of a rate over shares accepted, accepted and good, and good."""
     found = []
     for a, good, q in product(*box):
         counts = Counts(1.0, a, good, max(q - good, 0.0))

@@ -1,10 +1,10 @@
-"""A range for an unknown number."""
+"""Interval estimates."""
 
 from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """A range for an unknown number, and the estimate within it."""
+    """An interval for an unknown number, with the point estimate inside it."""
 
     low: float
     value: float
@@ -12,5 +12,5 @@ class Interval(NamedTuple):
 
     @property
     def width(self) -> float:
-        """From end to end."""
+        """The distance between the two ends."""
         return self.high - self.low

@@ -1,4 +1,4 @@
-"""From evidence to an audit of one notion: intervals, verdict, what would settle it, what if."""
+"""The audit of one notion from evidence: intervals, verdict, sensitivity and certificate."""
 
 from typing import Any, NamedTuple
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from sellf.audit import anytime as ever
 from sellf.audit import methods
+from sellf.audit.assumptions import OUTCOMES_KNOWN
 from sellf.audit.certificate import certificate
 from sellf.audit.estimate import Views, views
 from sellf.audit.evidence import Evidence
@@ -21,28 +22,28 @@ from sellf.fairness.notions import Notion, Rate, define, spread
 from sellf.logs.person import BINS, Floats
 
 MOST_PAIRS = 66
-"""With more pairs of groups than this, twelve groups', little is gained by judging each."""
+"""The largest number of pairs, that of twelve groups, for which pairs are judged jointly."""
 
 
 class Judged(NamedTuple):
-    """What the intervals say of all groups and of their differences."""
+    """The intervals of all groups and bounds on their differences."""
 
     ends: Ends
-    """Of every group; all hold together with probability 1 - delta."""
+    """The interval of every group; all hold together with probability 1 - delta."""
     value: Floats
     lower: Floats | None
-    """lower[i, j] is a bound on group i minus group j; together they hold with chance 1 - delta.
-    None where the groups' own intervals are narrower."""
+    """lower[i, j] is a lower bound on group i minus group j; all hold together with probability
+    1 - delta. None where the groups' own intervals are narrower."""
     methods: list[Kind | str]
 
     @property
     def span(self) -> Interval:
-        """The range of the largest minus the smallest utility."""
+        """The interval of the largest minus the smallest utility."""
         return of_pairs(self.differences, self.value)
 
     @property
     def differences(self) -> Floats:
-        """Bounds from below on every group minus every other."""
+        """Lower bounds on every group minus every other group."""
         if self.lower is not None:
             return self.lower
         return self.ends.low[:, None] - self.ends.high[None, :]
@@ -57,14 +58,14 @@ def judge(
     anytime: bool = False,
     pdim: float = 1.0,
 ) -> Audit:
-    """Return the audit of one notion.
+    """Audit one notion.
 
     Args:
-        notion: what is measured.
+        notion: the notion of fairness.
         evidence: the log.
         omega: the tolerated disparity.
-        delta: the chance that the disparity's interval misses, and that any group's own does.
-        anytime: whether intervals hold however often one looks while the log grows.
+        delta: the error probability of the disparity's interval, and of all group intervals.
+        anytime: whether intervals stay valid however often a growing log is audited.
         pdim: the pseudo-dimension of the predictors, for the paper's bound.
     """
     definition = define(notion)
@@ -79,8 +80,8 @@ def judge(
 def _judge(
     rate: Rate, evidence: Evidence, *, omega: float, delta: float, anytime: bool, pdim: float
 ) -> Audit:
-    """Return the audit of one rate."""
-    # What is seen of everybody is seen, whatever the propensities are.
+    """Audit one rate."""
+    # Rates without hidden outcomes do not depend on the propensities.
     void = evidence.contradiction if rate.hides else None
     usable = evidence if void is None else evidence.without_propensities()
     predicted, trusted = usable.predicted, usable.trusted
@@ -129,7 +130,7 @@ def _judge(
 
 
 def _figures(evidence: Evidence, found: Judged, seen: Views) -> dict[Any, GroupFigures]:
-    """Return what is said of each group."""
+    """Return the figures of each group."""
     low, high = found.ends
     unidentified = np.minimum(seen.high - seen.low, high - low)
     return {
@@ -149,7 +150,7 @@ def _figures(evidence: Evidence, found: Judged, seen: Views) -> dict[Any, GroupF
 
 
 def estimates(rate: Rate, evidence: Evidence) -> Views:
-    """Return every group's utility in all views; of people with several rows, over people."""
+    """Return the estimates of every group's utility, over people if some have several rows."""
     seen = views(
         rate,
         evidence.sums,
@@ -189,10 +190,10 @@ def intervals(
     """Return every group's interval and bounds on all differences.
 
     Args:
-        rate: what is measured.
+        rate: the rate to bound.
         evidence: the log.
-        estimate: of each group's utility; NaN where nobody is.
-        delta: the chance that any group's interval misses, and that any difference's does.
+        estimate: the estimate of each group's utility; NaN if it is undefined.
+        delta: the probability that any group's interval misses, and that any difference's does.
         anytime: whether rows are bet on in the order of time.
     """
     if anytime:
@@ -209,7 +210,7 @@ def intervals(
 
 
 def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
-    """Return bounds on all differences, None where the groups' own intervals are as good."""
+    """Return bounds on all differences; None if the groups' own intervals are used instead."""
     groups = evidence.groups
     count = len(groups)
     if evidence.apart or not _pairs_are_narrower([g.people for g in groups], delta):
@@ -220,8 +221,8 @@ def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
             if i != j:
                 alpha = delta / (count * (count - 1))
                 lower[i, j] = methods.lower_difference(rate, first, second, alpha)
-    # Ends that crossed, or lie beyond what is possible, have probability delta at most; then
-    # nothing is claimed.
+    # Bounds cross, or lie beyond what is possible, with probability at most delta; they are then
+    # trivial.
     crossed = (lower > -lower.T) | (lower > 1) | (lower.T > 1)
     lower = np.clip(lower, -1.0, 1.0)
     np.fill_diagonal(crossed, False)
@@ -229,9 +230,9 @@ def _pairs(rate: Rate, evidence: Evidence, delta: float) -> Floats | None:
 
 
 def _pairs_are_narrower(people: list[int], delta: float) -> bool:
-    """Whether differences taken together are narrower than what the groups' intervals allow.
+    """Return whether joint intervals of differences are narrower than the groups' intervals imply.
 
-    From the numbers of people alone, as if all had the same variance.
+    This is judged from the numbers of people alone, as if all groups had the same variance.
     """
     count = len(people)
     if count == 2:
@@ -246,7 +247,7 @@ def _pairs_are_narrower(people: list[int], delta: float) -> bool:
 
 
 def _ever(rate: Rate, evidence: Evidence, delta: float) -> tuple[Ends, Floats | None]:
-    """Return intervals and differences that hold at every row at once."""
+    """Return intervals and bounds on differences that hold at all rows simultaneously."""
     rows = evidence.rows
     if rows is None:
         raise ValueError("betting in the order of time needs rows")
@@ -277,7 +278,7 @@ def _ever(rate: Rate, evidence: Evidence, delta: float) -> tuple[Ends, Floats | 
 def _doubts(
     rate: Rate, evidence: Evidence, found: Judged, omega: float
 ) -> tuple[tuple[Doubt, ...], float | None]:
-    """Return the disparity's range for some L, and the smallest L that overturns the verdict."""
+    """Return the range of the disparity by L, and the smallest L that overturns the verdict."""
     weak = evidence.sums.weak.sum() == evidence.sums.people.sum()
     if not rate.hides or evidence.trusted or weak:
         return (), None
@@ -304,7 +305,7 @@ def _doubts(
 
 
 def _overlap(evidence: Evidence) -> Overlap:
-    """Return how many people of each group are in which tenth of the propensity."""
+    """Return the number of people of each group in each tenth of the propensity's range."""
 
     def by_tenth(values: Any) -> Any:
         return values.reshape(len(values), BINS + 1, BINS + 1).sum(axis=-1)[:, :BINS]
@@ -324,21 +325,23 @@ def _assumed(rate: Rate, evidence: Evidence, anytime: bool) -> list[str]:
     lines = [f"{unit} are independent draws from the population that is judged"]
     if evidence.weight is not None:
         lines.append(
-            "each counted by its weight, as many people as it stands for; the effective number of "
-            f"rows is {effective(evidence.weight):,.0f}, and the interval is asymptotic"
+            "the weight of a row is the number of people that it represents; the effective number "
+            f"of rows is {effective(evidence.weight):,.0f}, and the interval is asymptotic"
         )
     if anytime:
-        lines.append("which stays the same while the log grows: then one may look at any time")
+        lines.append(
+            "the population stays the same while the log grows; then intervals hold at any time"
+        )
     if not rate.hides:
         return lines
     if evidence.trusted:
-        return [*lines, "the outcomes of the rejected are what really happened to them"]
+        return [*lines, OUTCOMES_KNOWN]
     if evidence.known:
         lines.append("the propensities are the chances with which the decisions were drawn")
     elif evidence.estimated:
         lines.append(
-            "given the features decisions have nothing to do with outcomes, and the models of "
-            "both are good: the interval is asymptotic, not guaranteed at this sample size"
+            "decisions are independent of outcomes given the features, and the models of both are "
+            "good: the interval is asymptotic, not guaranteed at this sample size"
         )
     else:
         lines.append(

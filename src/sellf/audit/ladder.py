@@ -1,4 +1,4 @@
-"""What must one believe? The disparity under weaker and under stronger assumptions."""
+"""The ladder: the disparity under weaker and stronger beliefs about hidden outcomes."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +11,7 @@ from sellf.numbers import confidence
 
 @dataclass(frozen=True)
 class Rung:
-    """The disparity if one believes something of the hidden outcomes."""
+    """The disparity under one belief about the hidden outcomes."""
 
     belief: str
     says: str
@@ -19,7 +19,7 @@ class Rung:
     verdict: Verdict
     finite_sample: bool
     contradicted: bool = False
-    """Whether the log shows that it is wrong; then there is no verdict."""
+    """Whether the log contradicts the belief, in which case there is no verdict."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Ladder(Measured):
     """The disparity under every belief, from the weakest to the strongest."""
 
     key: ClassVar[str] = "ladder"
-    heading: ClassVar[str] = "What must one believe?"
+    heading: ClassVar[str] = "The disparity under weaker and stronger beliefs"
 
     rate: str
     omega: float
@@ -53,10 +53,10 @@ class Ladder(Measured):
                 f"{self.rate}: no belief of the ladder gives a verdict at tolerance {self.omega:g}"
             )
         if found is self.rungs[0]:
-            return f"{self.rate}: {found.verdict.upper()} whatever one believes of the rejected"
+            return f"{self.rate}: {found.verdict.upper()} whatever is assumed about the rejected"
         return (
-            f"{self.rate}: {found.verdict.upper()} if one believes that {found.says}; less is not "
-            "enough for a verdict"
+            f"{self.rate}: {found.verdict.upper()} under the belief that {found.says}; weaker "
+            "beliefs give no verdict"
         )
 
     def _table(self) -> dict[str, list[Any]]:
@@ -72,7 +72,7 @@ class Ladder(Measured):
         }
 
     def notes(self) -> list[str]:
-        """Return what each belief says."""
+        """Return the meaning of each belief."""
         lines = [f"- {rung.belief}: {rung.says}" for rung in self.rungs]
         return [
             *lines,

@@ -1,8 +1,8 @@
-"""A test of the audit on a user's own people: hide outcomes that are known, and see what holds.
+"""A coverage test of the audit on a user's own data: known outcomes are hidden and audited.
 
-Everybody whose outcome is known is the population. New decisions are simulated with chances that
-depend on what the log shows, the outcomes of the rejected are hidden, and the log is audited. The
-truth is known here, so one can count how often the intervals hold it.
+The people with a known outcome form the population. New decisions are simulated with probabilities
+that depend on the logged data, the outcomes of the rejected are hidden, and the log is audited. The
+true disparity is known, so the coverage of the intervals can be measured.
 """
 
 from dataclasses import dataclass
@@ -25,28 +25,28 @@ from sellf.numbers import confidence
 
 REPEATS = 100
 MOST_PEOPLE = 2_000
-"""So many people are drawn for each log at most."""
+"""The largest number of people drawn for each log."""
 LEAST, MOST = 0.05, 0.95
-"""The smallest and the largest chance of acceptance."""
+"""The smallest and the largest probability of acceptance."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """How often an interval held the truth."""
+    """Coverage of the interval under one belief."""
 
     belief: str
     logs: int
     held: int
     low: float
     high: float
-    """The share of logs that would hold in the long run (exact 95 % interval)."""
+    """`low` and `high` are an exact 95 % interval of the coverage."""
     width: float
-    """Of the intervals, on average."""
+    """The mean width of the intervals."""
 
 
 @dataclass(frozen=True)
 class MaskTest(Measured):
-    """How often intervals held in logs whose hidden outcomes are known."""
+    """Coverage of intervals in simulated logs whose hidden outcomes are known."""
 
     key: ClassVar[str] = "mask_test"
     heading: ClassVar[str] = "A test on outcomes that are known"
@@ -54,17 +54,17 @@ class MaskTest(Measured):
     notion: str
     truth: float
     population: int
-    """People with a known outcome, who stand for the population."""
+    """The number of people with a known outcome, who form the population."""
     people: int
-    """People in each simulated log."""
+    """The number of people in each simulated log."""
     delta: float
     results: tuple[Held, ...]
 
     def _title(self) -> str:
         broken = [one.belief for one in self.results if one.high < 1 - self.delta]
-        verdict = f"broken for {', '.join(broken)}" if broken else "kept"
+        verdict = f"not reached for {', '.join(broken)}" if broken else "reached"
         return (
-            f"{self.notion}, true disparity {self.truth:.3f}: the promise of "
+            f"{self.notion}, true disparity {self.truth:.3f}: the nominal coverage of "
             f"{confidence(self.delta)} is {verdict}"
         )
 
@@ -81,9 +81,9 @@ class MaskTest(Measured):
         }
 
     def notes(self) -> list[str]:
-        """Return what was done."""
+        """Return a description of the simulation."""
         return [
-            f"The {self.population:,} people whose outcome is known stand for the population; each "
+            f"The {self.population:,} people whose outcome is known form the population; each "
             f"log draws {self.people:,} of them with replacement, decides with chances that depend "
             "on group and score (or predictions from the features), and hides what a real log "
             "would hide. All beliefs are true here by construction.",
@@ -100,16 +100,17 @@ def mask_test(
     repeats: int = REPEATS,
     **options: Any,
 ) -> MaskTest:
-    """Return how often intervals hold on a log's own people, with simulated decisions.
+    """Measure how often intervals hold for a log's own people, with simulated decisions.
 
     Args:
         log: as for `sellf.audit`.
-        notion: what is measured.
-        delta: the chance with which an interval may miss.
-        seed: of what is simulated.
-        repeats: how many logs to simulate.
-        options: what columns mean and how the log is read, as for `sellf.audit`: group, decision
-            and outcome, a score or features for decisions to depend on. Others are not used.
+        notion: the notion of fairness.
+        delta: one minus the confidence level of the intervals.
+        seed: seed of the simulation.
+        repeats: the number of logs to simulate.
+        options: the meaning of columns and how the log is read, as for `sellf.audit`: group,
+            decision and outcome, and a score or features on which decisions depend. Other options
+            are not used.
     """
     if repeats < 1:
         raise InputError(f"repeats is {repeats}: simulate 1 log at least, 100 for a firm answer.")
@@ -161,7 +162,7 @@ def _held(belief: str, logs: float, held: float, width: float) -> Held:
 
 
 def _known(rows: Rows) -> tuple[Any, Floats]:
-    """Return the places of those whose outcome is known, and the outcomes."""
+    """Return the indices of rows with a known outcome, and the outcomes."""
     person = rows.person
     if person.rejected_positive is not None:
         known = np.ones(len(person.accepted), dtype=bool)
@@ -174,7 +175,7 @@ def _known(rows: Rows) -> tuple[Any, Floats]:
 
 
 def _shown(rows: Rows, known: Any, label: Floats, rng: np.random.Generator) -> Floats:
-    """Return what decisions may see of each person: the score, else a prediction, else noise."""
+    """Return what decisions depend on: the score, else a prediction, else random noise."""
     if rows.person.prediction is not None:
         return rows.person.prediction[known]
     if rows.features:
@@ -194,14 +195,14 @@ def _shown(rows: Rows, known: Any, label: Floats, rng: np.random.Generator) -> F
 
 
 def _chances(shown: Floats, codes: Any, rng: np.random.Generator) -> Floats:
-    """Return chances of acceptance that rise with what is shown, and differ between groups."""
+    """Return probabilities of acceptance that increase with `shown` and differ between groups."""
     rank = np.argsort(np.argsort(shown, kind="stable"), kind="stable") / max(len(shown) - 1, 1)
     shift = rng.normal(0.0, 0.7, int(codes.max()) + 1)
     return np.clip(expit(4 * (rank - 0.5) + shift[codes]), LEAST, MOST)
 
 
 def _truth(notion: Notion, codes: Any, groups: int, chance: Floats, label: Floats) -> float:
-    """Return the disparity of the simulated decisions, in expectation over the population."""
+    """Return the expected disparity of the simulated decisions in the population."""
 
     def total(values: Floats) -> Floats:
         return np.bincount(codes, values, groups).astype(float)

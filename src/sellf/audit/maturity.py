@@ -1,4 +1,4 @@
-"""Which decisions had time to show their outcome, and how many people still wait for theirs."""
+"""Maturity of outcomes: which decisions are old enough, and which outcomes are pending."""
 
 import calendar
 import re
@@ -14,12 +14,12 @@ from sellf.logs.names import say
 
 LENGTH = re.compile(r"(\d{1,5})\s*(d|w|mo|y)")
 MOST_NAMED = 5
-"""Sentences name the figures of up to this many groups."""
+"""The largest number of groups whose figures are listed in a sentence."""
 
 
 @dataclass(frozen=True)
 class Maturity:
-    """How long an outcome takes."""
+    """The time that an outcome takes to be known."""
 
     number: int
     unit: str
@@ -28,7 +28,7 @@ class Maturity:
     """The day on which outcomes were looked up; None: the day of the last decision."""
 
     def cutoff(self, latest: date) -> date:
-        """Return the last day on which decisions were early enough.
+        """Return the last day of decisions that are old enough.
 
         Args:
             latest: the day of the last decision in the log.
@@ -49,7 +49,7 @@ class Maturity:
 
 
 def read_maturity(decided_on: Any, matures_after: Any, as_of: Any) -> Maturity | None:
-    """Return how long an outcome takes, from what was typed; None if nothing was."""
+    """Parse the options on maturity; None if none was given."""
     if decided_on is None and matures_after is None and as_of is None:
         return None
     if matures_after is None:
@@ -84,7 +84,7 @@ def _day(as_of: Any) -> date:
 
 
 def set_aside(log: Log, maturity: Maturity | None) -> tuple[Log, str | None]:
-    """Return the log with the decisions marked that had time, and the last day of those."""
+    """Return the log with the mature decisions marked, and the last day of those."""
     if maturity is None:
         return log, None
     cutoff = maturity.cutoff(log.latest())
@@ -92,11 +92,11 @@ def set_aside(log: Log, maturity: Maturity | None) -> tuple[Log, str | None]:
 
 
 def waiting(people: dict[Any, int], evidence: Evidence, cutoff: str | None) -> Waiting | None:
-    """Return how many rows are set aside and how many people wait for an outcome, by group.
+    """Return the numbers of rows set aside and of people without an outcome, by group.
 
     Args:
-        people: how many rows each group has in the whole log.
-        evidence: of those that count.
+        people: the number of rows of each group in the whole log.
+        evidence: the evidence from the rows that count.
         cutoff: the last day of decisions that count; None: all count.
     """
     total = evidence.sums.by_group()
@@ -123,14 +123,14 @@ def in_words(
         if gone:
             listed = ", ".join(gone[:MOST_NAMED]) + (", ..." if len(gone) > MOST_NAMED else "")
             warned.append(
-                f"no decision on {listed} was made up to {found.cutoff}: nothing is said of them."
+                f"no decision on {listed} was made up to {found.cutoff}: they are not audited."
             )
     pending = sum(found.pending.values())
     if pending:
         accepted = int(evidence.sums.accepted.sum())
         advice = (
             " If outcomes take time, type --decided-on COLUMN --matures-after 365d to count only "
-            "decisions that had it."
+            "decisions that are old enough."
         )
         warned.append(
             f"{pending:,} of {accepted:,} accepted people have no outcome{_listed(found.pending)}: "

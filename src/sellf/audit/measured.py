@@ -1,7 +1,7 @@
-"""Further results of an audit: tables with notes that print themselves and are kept as JSON.
+"""Further results of an audit: tables with notes that can be printed and stored as JSON.
 
-Each is a small frozen dataclass of numbers, texts, intervals and tuples of such. So one function
-turns any of them into plain values, and one reads them back and checks every value's type.
+Each is a small frozen dataclass of numbers, strings, intervals and tuples of these. One function
+converts any of them to plain values, and another reads them back and checks every value's type.
 """
 
 import dataclasses
@@ -17,22 +17,22 @@ from sellf.fairness.tables import Table
 
 
 class Measured(Table):
-    """A result beside the disparity of a notion."""
+    """A result in addition to the disparity of a notion."""
 
     key: ClassVar[str]
-    """What it is called in JSON."""
+    """The name of the result in JSON."""
     heading: ClassVar[str]
-    """What it is called in a report."""
+    """The heading of the result in a report."""
 
     def notes(self) -> list[str]:
-        """Return what to read before the figures, assumptions first, a sentence each."""
+        """Return the notes that explain the figures, assumptions first, one sentence each."""
         return []
 
     def check(self) -> None:
         """Raise ValueError if a verdict does not follow from the figures beside it."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every figure as plain values; what is not a number, or unbounded, is None."""
+        """Return every figure as plain values; NaN and infinite values become None."""
         return to_plain(self)
 
     def to_json(self) -> str:
@@ -44,7 +44,7 @@ class Measured(Table):
 
 
 def to_plain(value: Any) -> Any:
-    """Return a result as what JSON can hold."""
+    """Convert a result to values that JSON can hold."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)
@@ -63,18 +63,18 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: Any, saved: Any) -> Any:
-    """Return the result that plain values stand for; raise TypeError or ValueError for others."""
+    """Rebuild a result from plain values; raise TypeError or ValueError if they do not fit."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         (kind,) = (one for one in get_args(kind) if one is not type(None))
         return None if saved is None else from_plain(kind, saved)
     if origin is Literal:
         if saved not in get_args(kind):
-            raise ValueError(f"{str(saved)[:60]!r} is none of {get_args(kind)}")
+            raise ValueError(f"{str(saved)[:60]!r} is not one of {get_args(kind)}")
         return saved
     if origin is tuple:
         if not isinstance(saved, list):
-            raise TypeError(f"{str(saved)[:60]!r} is no list")
+            raise TypeError(f"{str(saved)[:60]!r} is not a list")
         return tuple(from_plain(get_args(kind)[0], item) for item in saved)
     if origin is dict:
         return {_simple(str, name): from_plain(get_args(kind)[1], x) for name, x in saved.items()}
@@ -105,8 +105,8 @@ def _simple(kind: Any, saved: Any) -> Any:
         if saved is None:
             return math.nan
         if isinstance(saved, bool) or not isinstance(saved, int | float):
-            raise TypeError(f"{str(saved)[:60]!r} is no number")
+            raise TypeError(f"{str(saved)[:60]!r} is not a number")
         return float(saved)
     if type(saved) is not kind:
-        raise TypeError(f"{str(saved)[:60]!r} is no {kind.__name__}")
+        raise TypeError(f"{str(saved)[:60]!r} is not of type {kind.__name__}")
     return saved

@@ -1,4 +1,4 @@
-"""What an audit adds to the disparity where it is asked for: the table of such results."""
+"""Optional results of an audit in addition to the disparity."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,12 +17,12 @@ from sellf.fairness.notions import define
 from sellf.logs.columns import name_of, names_of
 
 KINDS: dict[str, type[Measured]] = {kind.key: kind for kind in (Proxy, Ladder, Panel, Within)}
-"""The results by name, in the order in which they are shown."""
+"""The kinds of results by name, in the order in which they are shown."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What was asked for beside the disparity."""
+    """The results requested in addition to the disparity."""
 
     panel: bool = False
     reference: str | None = None
@@ -36,12 +36,12 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        """Whether anything was."""
+        """Whether a panel, a ladder or strata were requested."""
         return self.panel or self.ladder or bool(self.within)
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """The columns it needs, each with the option that named it."""
+        """The columns that these results need, each with the option that named it."""
         single = (
             (self.examiner, "examiner"),
             (self.proxy, "group_probability"),
@@ -52,7 +52,7 @@ class Wanted:
 
 
 def wanted(options: dict[str, Any]) -> Wanted:
-    """Return what was asked for, taken out of the options of an audit."""
+    """Return the requested results and remove their options from those of an audit."""
     reference = options.pop("reference")
     unknown = options.pop("unknown_group")
     unknown = (unknown,) if isinstance(unknown, str) else tuple(unknown)
@@ -83,11 +83,12 @@ def wanted(options: dict[str, Any]) -> Wanted:
                 )
     if found.anything and options["anytime"]:
         raise InputError(
-            "anytime bounds the disparity alone: leave out --anytime, or --panel and the like."
+            "anytime bounds the disparity alone: leave out --anytime, or --panel, --ladder and "
+            "--within."
         )
     if found.weight is not None and (found.ladder or found.within or found.proxy):
         raise InputError(
-            "weight goes with the disparity and with --panel: leave out --ladder, --examiner, "
+            "weight is available for the disparity and --panel: leave out --ladder, --examiner, "
             "--within and --group-probability, or --weight."
         )
     if found.proxy is not None and found.anything:
@@ -99,7 +100,7 @@ def wanted(options: dict[str, Any]) -> Wanted:
 
 
 def _weight(options: dict[str, Any]) -> str | None:
-    """Return the column of weights, checked with the others."""
+    """Return the column of weights, checked against the other options."""
     if options["weight"] is None:
         return None
     for name in ("by", "anytime", "person"):
@@ -109,7 +110,7 @@ def _weight(options: dict[str, Any]) -> str | None:
 
 
 def _proxy(options: dict[str, Any]) -> str | None:
-    """Return the column with the chance of belonging to a group, checked with the others."""
+    """Return the column of group probabilities, checked against the other options."""
     if options["group_probability"] is None:
         return None
     column = name_of(options["group_probability"], "group_probability")
@@ -128,13 +129,13 @@ def _proxy(options: dict[str, Any]) -> str | None:
 
 
 def _listed(names: Any) -> tuple[str, ...]:
-    """Return columns that were named one by one, or with commas between them."""
+    """Return the names of columns given one by one or separated by commas."""
     several = (names,) if isinstance(names, str) else names_of(names, "within")
     return names_of([part.strip() for name in several for part in name.split(",")], "within")
 
 
 def measured(audit: Audit, evidence: Evidence, asked: Wanted) -> Audit:
-    """Return an audit with what else was asked for; of several rates, each with its own."""
+    """Add the requested results to an audit, or to each of its parts if it has several rates."""
     if not asked.anything:
         return audit
     if audit.parts:

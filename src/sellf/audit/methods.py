@@ -1,10 +1,10 @@
-"""Interval methods, as a table: what each promises, whom it judges, and what it says.
+"""The table of interval methods: their guarantees, the groups they judge and their bounds.
 
-A method bounds a rate of one group from below and from above, and the difference and the ratio of
-two groups' from below, each with a chance to miss that it is given. Which one judges a group
-depends on how many people there are, on what the log holds and on the pilot, never on what is then
-estimated: the first of the table that takes it does. To add one, add an entry to `METHODS`, or
-call `add`.
+A method bounds the rate of one group from below and from above, and the difference and the ratio
+of two groups' rates from below, each with a given error probability. Which method judges a group
+depends on the number of people, on what the log holds and on the pilot, never on the resulting
+estimates: it is the first method in the table that accepts the group. To add a method, add an
+entry to `METHODS`, or call `add`.
 """
 
 from dataclasses import dataclass
@@ -22,41 +22,41 @@ Kind: TypeAlias = str
 """The name of an entry of `METHODS`."""
 
 FEW = PILOTED
-"""Groups with fewer people are bet on row by row,"""
+"""Groups with fewer people are judged by betting row by row."""
 FEW_DECISIONS = 5_000
-"""and with fewer than these where the decision itself is part of what is measured."""
+"""The same limit where the decision itself is part of the rate."""
 BEARABLE = 0.12
 """The largest reach of scores for fixed stakes, as a multiple of the root of a group's size."""
 WORTHWHILE, WORTHWHILE_RATIO = 1.45, 1.3
-"""The widest that fixed stakes may promise to be, as a multiple of the normal width; betting is no
-wider than 1.5 to 1.8. A ratio turns out wider than promised."""
+"""The largest predicted width of fixed-stake intervals, as a multiple of the normal width; betting
+is no wider than 1.5 to 1.8. A ratio turns out wider than predicted."""
 ALWAYS = 200_000
-"""Groups with more people are never bet on row by row."""
+"""Groups with more people are never judged by betting row by row."""
 TOGETHER = 50_000
-"""Up to so many people are bet on together with a group that is bet on row by row."""
+"""The largest group that is bet on jointly with a group that is judged by betting."""
 
 
 class Takes(Protocol):
-    """Whether a method judges a group, if none before it does."""
+    """Whether a method judges a group that no earlier method accepted."""
 
     def __call__(self, rate: Rate, group: Group) -> bool:
-        """Say so."""
+        """Return whether the method accepts the group."""
         ...
 
 
 class Bound(Protocol):
-    """A number that a group's rate is beyond with probability alpha at most."""
+    """A bound on a group's rate that fails with probability at most alpha."""
 
     def __call__(self, rate: Rate, group: Group, alpha: float) -> float:
-        """Return it."""
+        """Return the bound."""
         ...
 
 
 class Difference(Protocol):
-    """A number that first minus second is below with probability alpha at most."""
+    """A lower bound on first minus second that fails with probability at most alpha."""
 
     def __call__(self, rate: Rate, first: Group, second: Group, alpha: float) -> float:
-        """Return it."""
+        """Return the bound."""
         ...
 
 
@@ -66,15 +66,15 @@ class Method:
 
     words: str
     finite_sample: bool
-    """Whether what it promises holds at every sample size."""
+    """Whether the guarantee holds at every sample size."""
     takes: Takes
     lower: Bound
     upper: Bound
     lower_difference: Difference
     lower_ratio: Difference | None = None
-    """The same for first over second; None: the groups' own ends are divided."""
+    """The same for first over second; None: the groups' own bounds are divided."""
     least: int = 2
-    """With fewer people nothing is said."""
+    """The smallest number of people; with fewer, the bounds are trivial."""
 
 
 def add(name: Kind, method: Method) -> None:
@@ -93,17 +93,17 @@ def kind(rate: Rate, group: Group) -> Kind:
 
 
 def interval(rate: Rate, group: Group, alpha: float) -> tuple[float, float]:
-    """Return both ends of a group's rate; together they miss with probability alpha at most."""
+    """Return the interval of a group's rate, which misses with probability at most alpha."""
     method = METHODS[kind(rate, group)]
     low = max(_lower(method, rate, group, alpha / 2), 0.0)
     high = min(_upper(method, rate, group, alpha / 2), 1.0)
-    # Ends that crossed, or lie beyond what is possible, have probability alpha at most; then
-    # nothing is claimed.
+    # Ends cross, or lie beyond what is possible, with probability at most alpha; then the
+    # interval is trivial.
     return (low, high) if low <= high else (0.0, 1.0)
 
 
 def lower_difference(rate: Rate, first: Group, second: Group, alpha: float) -> float:
-    """Return a number that first minus second is below with probability alpha at most."""
+    """Return a lower bound on first minus second that fails with probability at most alpha."""
     both = (first, second)
     kinds = {kind(rate, group) for group in both}
     if any(group.people < METHODS[kind(rate, group)].least for group in both):
@@ -111,7 +111,7 @@ def lower_difference(rate: Rate, first: Group, second: Group, alpha: float) -> f
     if kinds == {"betting", "moments"} and max(first.people, second.people) <= TOGETHER:
         kinds = {"betting"}
     if len(kinds) > 1:
-        # The larger group's end is near its estimate anyway, and gets the smaller part.
+        # The larger group's bound is near its estimate anyway, and gets the smaller share of alpha.
         share = min(max(second.people / (first.people + second.people), 0.05), 0.95)
         one, two = (METHODS[kind(rate, group)] for group in both)
         low = _lower(one, rate, first, share * alpha)
@@ -122,14 +122,14 @@ def lower_difference(rate: Rate, first: Group, second: Group, alpha: float) -> f
 def lower_ratio(
     rate: Rate, first: Group, second: Group, alpha: float, *, apart: bool = False
 ) -> float:
-    """Return a number that first over second is below with probability alpha at most.
+    """Return a lower bound on first over second that fails with probability at most alpha.
 
     Args:
-        rate: what is measured.
-        first: the group above the line.
-        second: the one below it.
-        alpha: the chance to miss.
-        apart: whether the two are not independent, so that only their own ends are used.
+        rate: the rate to bound.
+        first: the group in the numerator.
+        second: the group in the denominator.
+        alpha: the error probability.
+        apart: whether the two groups are dependent, in which case only their own bounds are used.
     """
     both = (first, second)
     kinds = {kind(rate, group) for group in both}
@@ -154,13 +154,13 @@ def _upper(method: Method, rate: Rate, group: Group, alpha: float) -> float:
 
 
 def _counted(rate: Rate, group: Group) -> bool:
-    """Whether every value is 0 or 1, for better or worse."""
+    """Return whether every value is 0 or 1, with unknown outcomes at their best or worst."""
     one_row = group.person is None or group.person.unit is None
     return one_row and (not rate.hides or group.trusted or not (group.known or group.estimated))
 
 
 def _few(rate: Rate, group: Group) -> bool:
-    """Whether betting row by row is narrower than fixed stakes."""
+    """Return whether betting row by row gives narrower intervals than fixed stakes."""
     if group.people < (FEW_DECISIONS if rate.moves else FEW):
         return True
     if group.people > ALWAYS:
@@ -191,7 +191,7 @@ def _bet_ratio(rate: Rate, first: Group, second: Group, alpha: float) -> float:
 def _ranges(
     rate: Rate, first: Group, second: Group, alpha: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return where the two groups lie, for a part of alpha; one order is enough for that."""
+    """Return ranges of the two groups' rates, for a share of alpha; one order is enough."""
     each = betting.BOX_SHARE * alpha / 4
     found = []
     for group in (first, second):
@@ -201,7 +201,7 @@ def _ranges(
 
 
 def _joint_games(rate: Rate, first: Group, second: Group) -> list[Game]:
-    """Return the first group's game from below and the second's from above, in as many orders."""
+    """Return the first group's lower game and the second's upper game, in equally many orders."""
     one, two = (group.games(rate) for group in (first, second))
     count = min(len(one.low.part), len(two.high.part))
     return [Game(*(part[:count] for part in game)) for game in (one.low, two.high)]
@@ -324,4 +324,4 @@ METHODS: dict[Kind, Method] = {
     ),
     "moments": _moments("fixed stakes (finite-sample)", takes=lambda rate, group: True),
 }
-"""The methods by name, in the order in which they are asked."""
+"""The methods by name, in the order in which they are tried."""

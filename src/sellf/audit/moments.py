@@ -1,16 +1,16 @@
-"""Intervals from moments: one pass over a group's rows, in any order.
+"""Intervals from moments, computed in one pass over a group's rows, in any order.
 
-A utility is u = E[part] / E[whole], so E[part - u whole] = 0. The sample's mean of that is a sum of
-independent terms, and `capital.radius` says how far it can be from 0; for groups of which only sums
-are known, `tails.radius` does. For a mean `whole` is 1, and the interval of a difference follows at
-once. For a ratio, with r its estimate, W the sample's mean of `whole` and any weights c,
+A utility is u = E[part] / E[whole], so E[part - u whole] = 0. The sample mean of part - u whole is
+a sum of independent terms. `capital.radius` bounds its distance from 0, or `tails.radius` for
+groups of which only sums are known. For a mean, `whole` is 1, and the interval of a difference
+follows directly. For a ratio with estimate r, sample mean W of `whole` and any weights c,
 
     c1 W1 (r1 - u1) - c0 W0 (r0 - u0)
 
-is such a sum. With c W = 1 it would bound (r1 - u1) - (r0 - u0). But c has to be fixed beforehand:
-it comes from the pilot, and the more c1 W1 and c0 W0 differ, the more it matters where the two
-errors are. Their sum has a bound of its own, with a small part of alpha. Where only sums are known
-there is no pilot: c = 1 / w, the unknown inverse of the mean, and how far W / w is from 1 is
+is such a sum. With c W = 1 it would bound (r1 - u1) - (r0 - u0). But c must be fixed beforehand, so
+it comes from the pilot; the more c1 W1 and c0 W0 differ, the more the two errors themselves matter.
+Their sum is bounded separately, with a small share of alpha. Where only sums are known there is no
+pilot: c = 1 / w, the unknown inverse of the mean of `whole`, and the distance of W / w from 1 is
 bounded.
 """
 
@@ -26,38 +26,38 @@ from sellf.audit.scores import Side
 from sellf.logs.person import Floats
 
 BOX = 0.005
-"""The part of alpha for each of eight ends of boxes."""
+"""The share of alpha for each of eight ends of boxes."""
 SUM_SHARE = 0.02
-"""The part of alpha for the sum of two errors."""
+"""The share of alpha for the sum of two errors."""
 NEAR_END = 0.85
-"""From which part of the largest difference of errors on terms are bounded anew."""
+"""The fraction of the largest difference of errors beyond which terms are bounded again."""
 SIGNS = (1, -1)
-"""With which the two groups enter their difference."""
+"""The signs of the two groups in their difference."""
 CANDIDATES = np.linspace(0.0, 1.0, 11)
 POWERS = [(i, j) for i in range(5) for j in range(5) if 0 < i + j <= 4]
 
 
 class Sample(NamedTuple):
-    """What is needed of one side's values."""
+    """Moments and bounds of one side's values."""
 
     n: float
     raw: NDArray[np.float64]
     """raw[i, j] is the mean of part^i whole^j."""
     extremes: Sequence[tuple[float, float]]
-    """`part` and `whole` of the people furthest out, fixed before these rows were seen."""
+    """`part` and `whole` of the most extreme people, fixed before these rows were seen."""
     mean: bool
     """Whether `whole` is 1."""
     pilot: NDArray[np.float64] | None = None
-    """The same means of other rows, which stakes are fitted to; None where only sums are known."""
+    """The same means in the pilot, to which stakes are fitted; None where only sums are known."""
     cubes: Floats | None = None
-    """What bounds E|part - u whole|^3 given the features, on average, for u on `CANDIDATES`."""
+    """The mean bound on E|part - u whole|^3 given the features, for u on `CANDIDATES`."""
     seen_cubes: Floats | None = None
-    """The mean of |part - u whole|^3, likewise."""
+    """The mean of |part - u whole|^3, for u on `CANDIDATES`."""
     norms: tuple[float, float] = (0.0, 0.0)
-    """For sums: bounds on (E x^4)^(1/4), x being `part` and `part - whole`; of a mean, `part` less
-    its mean for both."""
+    """For sums: bounds on (E x^4)^(1/4) for x = `part` and x = `part - whole`; for a mean, both are
+    for `part` minus its mean."""
     shift: float = 0.0
-    """For sums: how far a prediction made from the same rows can have moved the mean."""
+    """For sums: a bound on the bias of the mean from a prediction made from the same rows."""
     pending: bool = False
     """Whether `part` and `whole` hold outcomes that are not known yet."""
 
@@ -67,7 +67,7 @@ class Sample(NamedTuple):
         return float(self.raw[1, 0] / self.raw[0, 1]) if self.raw[0, 1] > 0 else 0.5
 
     def term(self, u: float, scale: float, sign: int = 1) -> capital.Term | tails.Term:
-        """Return the sum of part - u whole less its mean, times `scale`, or of the opposite."""
+        """Return the term of part - u whole minus its mean, times `scale`, or of its negative."""
         variance, third, fourth = central(self.raw, u)
         third = sign * third
         if self.pilot is None:
@@ -91,10 +91,10 @@ class Sample(NamedTuple):
         )
 
     def largest(self, u: float) -> float:
-        """Return the most that part - u whole can differ from its mean if u is the utility.
+        """Return the largest distance of part - u whole from its mean if u is the utility.
 
-        The mean of a ratio's values is then 0, that of a mean's between 0 and 1. An outcome that is
-        not known yet has values on the line between the worse ones at u = 0 and at u = 1.
+        For a ratio that mean is then 0; for a mean it is between 0 and 1. A pending outcome has
+        values on the line between its worse values at u = 0 and at u = 1.
         """
         if self.mean:
             return max(1.0, *(max(part, 1 - part) for part, _ in self.extremes))
@@ -108,7 +108,7 @@ class Sample(NamedTuple):
 
 
 def _between(values: Floats | None, u: float) -> float:
-    """Return a bound on a convex function of u: the chord of its values on `CANDIDATES`."""
+    """Return an upper bound on a convex function of u, by interpolation between `CANDIDATES`."""
     return float("inf") if values is None else float(np.interp(u, CANDIDATES, values))
 
 
@@ -151,30 +151,30 @@ def _powers(values: Floats) -> list[Floats]:
 def _radius(terms: Sequence[capital.Term | tails.Term], alpha: float) -> float:
     if all(isinstance(term, capital.Term) for term in terms):
         return capital.radius(terms, alpha)  # pyright: ignore[reportArgumentType]
-    # For a very small chance Bentkus' bound is as good as the others, and quicker.
+    # For very small alpha Bentkus' bound is as good as the others, and faster.
     sharp = alpha > 1e-3
     return tails.radius(terms, alpha, sharp=sharp)  # pyright: ignore[reportArgumentType]
 
 
 def lower(side: Sample, alpha: float) -> float:
-    """Return a number that the side's E[part] / E[whole] is below with probability alpha."""
+    """Return a lower bound on E[part] / E[whole] that fails with probability at most alpha."""
     if side.mean:
         return float(side.raw[1, 0]) - side.shift - _radius([side.term(0.0, 1 / side.n)], alpha)
     return _ratio(side, alpha, 1)
 
 
 def upper(side: Sample, alpha: float) -> float:
-    """Return a number that the side's E[part] / E[whole] is above with probability alpha."""
+    """Return an upper bound on E[part] / E[whole] that fails with probability at most alpha."""
     if side.mean:
         return float(side.raw[1, 0]) + side.shift + _radius([side.term(0.0, 1 / side.n, -1)], alpha)
     return _ratio(side, alpha, -1)
 
 
 def _ratio(side: Sample, alpha: float, sign: int) -> float:
-    """Return the end of a ratio: the nearest candidate that is not ruled out.
+    """Return the bound on a ratio: the extreme candidate that is not ruled out.
 
-    Every candidate beyond it must be ruled out too; some of them are tried, since the radius is not
-    the same for all.
+    Every candidate beyond it must be ruled out too; some of them are tested, since the radius
+    depends on the candidate.
     """
     far, value = 0.0 if sign > 0 else 1.0, min(max(side.value, 0.0), 1.0)
 
@@ -186,7 +186,7 @@ def _ratio(side: Sample, alpha: float, sign: int) -> float:
 
     if not ruled_out(far):
         return far
-    # Where the radius at the estimate ends is nearly where the search does.
+    # The radius at the estimate gives a good first guess of the bound.
     half = off(value) / max(float(side.raw[0, 1]), 1e-9)
     out = sign * climb(
         lambda u: ruled_out(sign * u),
@@ -200,7 +200,7 @@ def _ratio(side: Sample, alpha: float, sign: int) -> float:
 
 
 def lower_difference(first: Sample, second: Sample, alpha: float) -> float:
-    """Return a number that first minus second is below with probability alpha at most."""
+    """Return a lower bound on first minus second that fails with probability at most alpha."""
     if (first.pilot is None) != (second.pilot is None):
         return lower(first, alpha / 2) - upper(second, alpha / 2)
     if first.mean:
@@ -211,12 +211,12 @@ def lower_difference(first: Sample, second: Sample, alpha: float) -> float:
 
 
 class _Box(NamedTuple):
-    """Where a ratio and the mean of its denominator are."""
+    """Bounds on a ratio and on the mean of its denominator."""
 
     low: float
     high: float
     level: float
-    """How far W / w can be from 1."""
+    """The largest distance of W / w from 1."""
 
     def off(self, value: float) -> float:
         return max(value - self.low, self.high - value, 0.0)
@@ -228,7 +228,7 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
     both = (first, second)
     ends = [(_ratio(side, BOX * alpha, 1), _ratio(side, BOX * alpha, -1)) for side in both]
     least = ends[0][0] - ends[1][1]
-    # Any weights fixed beforehand will do; the inverse of the level balances the two groups.
+    # Any weights fixed beforehand are valid; the inverse of the level balances the two groups.
     weights = [1 / max(_level(side), 0.01) for side in both]
     slopes = [weight * float(side.raw[0, 1]) for side, weight in zip(both, weights, strict=True)]
     if min(slopes) <= 0:
@@ -243,9 +243,9 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
             part * alpha,
         )
 
-    # The errors slope (r - u) of the two groups: their sum is bounded in both directions, and then
-    # the first less the second. Where the latter is large, so near the end, not both of u1 and u0
-    # can be far from their estimates, and terms of such u vary less than those of all.
+    # For the errors slope (r - u) of the two groups, first their sum is bounded in both directions,
+    # then the first minus the second. Where that difference is large, hence near the bound, u1 and
+    # u0 cannot both be far from their estimates, and terms for such u vary less.
     up, down = (bound(ends, signs, SUM_SHARE / 2) for signs in ((1, 1), (-1, -1)))
     main = 1 - 4 * BOX - SUM_SHARE
     less = bound(ends, SIGNS, main)
@@ -270,7 +270,7 @@ def _lower_ratios(first: Sample, second: Sample, alpha: float) -> float:
 
 
 def _level(side: Sample) -> float:
-    """Return a guess of E[whole], the better known the more people were in the pilot."""
+    """Return a guess of E[whole] from the pilot; 1/2 without one."""
     return 0.5 if side.pilot is None else float(side.pilot[0, 1])
 
 
@@ -290,15 +290,16 @@ def _lower_ratios_from_sums(first: Sample, second: Sample, alpha: float) -> floa
     for side, box in zip(both, boxes, strict=True):
         q += side.shift * (1 + box.level) / side.raw[0, 1]
         product += box.level * box.off(side.value)
-    # If the two errors have opposite signs, their products add a part of q, else what they can be.
+    # If the two errors have opposite signs, the products add a fraction of q; otherwise they are
+    # bounded by the boxes.
     within = first.value - second.value - max(q / (1 - level), q + product)
     return max(apart, float(within))
 
 
 def _box(side: Sample, alpha: float) -> _Box:
-    """Return where the ratio and the level are; each end fails with probability alpha."""
+    """Return bounds on the ratio and the level; each fails with probability at most alpha."""
     low, high = _ratio(side, alpha, 1), _ratio(side, alpha, -1)
-    # The denominator alone: as if `part` were it.
+    # The denominator alone, in place of `part`.
     denominator = np.ones((5, 5))
     denominator[1:, :] = side.raw[0, 1:, None]
     whole = sum(side.norms) + 1
@@ -312,7 +313,7 @@ def _box(side: Sample, alpha: float) -> _Box:
 def _worst(
     side: Sample, ends: tuple[float, float], scale: float, sign: int
 ) -> capital.Term | tails.Term:
-    """Return the term of a ratio for every candidate between two.
+    """Return the worst-case term of a ratio over all candidates between two ends.
 
     Variance and fourth moment are convex in the candidate, so they are largest at an end.
     """
@@ -323,7 +324,7 @@ def _worst(
     )
     if isinstance(worst, tails.Term):
         return worst
-    # The third moment is a cubic in the candidate; its least value counts.
+    # The third moment is a cubic in the candidate; its smallest value is used.
     third = min(sign * central(side.raw, float(u))[1] for u in np.linspace(*ends, 9))
     both = [term for term in terms if isinstance(term, capital.Term)]
     return worst._replace(

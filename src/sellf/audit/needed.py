@@ -1,8 +1,8 @@
-"""What would settle an open verdict: how many people, of which groups, and how likely.
+"""Sample sizes that would settle an undetermined verdict, by group.
 
-The true disparity is not known; the log says where it may be. Numbers are chosen so that a new log,
-audited by itself, is settled with a chance of about 80 %, averaged over where the truth may be (the
-*assurance* of a sample size: O'Hagan, Stevens and Campbell 2005).
+The true disparity is unknown, but the log restricts it. Sample sizes are chosen so that a new log,
+audited alone, is settled with a probability of about 80 %, averaged over the plausible disparities
+(the *assurance* of a sample size: O'Hagan, Stevens and Campbell 2005).
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from sellf.audit.judge import Judged
 
 POWER = 0.8
-"""What is promised,"""
+"""The reported probability that a new log is settled."""
 PLANNED = 0.83
-"""and what is planned for, since variances are estimates too."""
+"""The probability used in planning; it is larger because variances are estimated."""
 SHARES = (0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3, 0.5, 1.0)
-"""Of the rejected, to accept at random."""
+"""Candidate shares of the rejected to accept at random."""
 WORTH = 50
-"""Waiting for so many applications counts as much as accepting one more person."""
+"""The number of applications whose waiting cost equals that of one additional acceptance."""
 MOST_ROWS = 20_000_000
 MOST_TIMES = 60.0
-"""More people than so many times the log's are not asked for."""
+"""The largest practicable sample size, as a multiple of the people in the log."""
 
 
 class Pair(NamedTuple):
-    """The two groups that decide."""
+    """The two groups that decide the verdict."""
 
     names: tuple[Any, Any]
     people: Floats
     accepted: Floats
     variance: Floats
-    """Of one person's part of the utility."""
+    """The variance of one person's contribution to the utility."""
     weak: Floats
-    """The share of the group that is rejected and of whom nothing tells."""
+    """The share of the group that is rejected without overlap."""
     slope: Floats
-    """How much the utility moves with the share of positives."""
+    """The derivative of the utility with respect to the share of positives."""
     low: float
-    """The least difference that the log allows, but for sampling error."""
+    """The smallest difference that the log allows, apart from sampling error."""
     high: float
 
 
@@ -65,12 +65,12 @@ def needed(
     """Return what would settle an undetermined verdict.
 
     Args:
-        rate: what is measured.
+        rate: the audited rate.
         evidence: the log.
-        found: its intervals.
-        seen: what the log identifies.
+        found: the intervals.
+        seen: the estimates and identified ranges.
         omega: the tolerated disparity.
-        delta: the chance to miss.
+        delta: the error probability.
     """
     pair = _deciding(rate, evidence, found, seen, omega)
     count = len(evidence.names)
@@ -81,7 +81,7 @@ def needed(
         if not pair.weak.any():
             return _pending(evidence, pair)
         return _explore(evidence, pair, omega, alpha)
-    # Where hardly any chance to miss is allowed, no number would be enough.
+    # If delta is extremely small, no sample size is enough.
     times = min(_times(pair, pair.variance, omega, alpha, 0.0), 2.0 * MOST_TIMES)
     value = (pair.low + pair.high) / 2
     people = {name: _round_up(n * times) for name, n in zip(pair.names, pair.people, strict=True)}
@@ -105,9 +105,9 @@ def needed(
 
 
 def _deciding(rate: Rate, evidence: Evidence, found: "Judged", seen: Views, omega: float) -> Pair:
-    """Return the two groups on which the verdict hangs."""
+    """Return the two groups that decide the verdict."""
     value = found.value
-    if np.ptp(value) <= omega:  # it might be fair: the pair that may be furthest apart
+    if np.ptp(value) <= omega:  # it might be fair: the pair that may differ most
         first, second = np.unravel_index(int(np.argmax(-found.differences.T)), (len(value),) * 2)
     else:
         first, second = int(np.argmax(value)), int(np.argmin(value))
@@ -139,7 +139,7 @@ def _deciding(rate: Rate, evidence: Evidence, found: "Judged", seen: Views, omeg
 
 
 def _variance(rate: Rate, evidence: Evidence, place: int) -> float:
-    """Return the variance of one person's part of the utility, but for what is not identified."""
+    """Return the variance of one person's contribution to the utility, as far as identified."""
     group = evidence.groups[place]
     if kind(rate, group) == "exact":
         share = group.shares(rate)[0]
@@ -159,7 +159,7 @@ def _variance(rate: Rate, evidence: Evidence, place: int) -> float:
 
 
 def _slope(rate: Rate, total: Any, place: int, value: float) -> float:
-    """Return how far the utility u moves with a label of somebody rejected, u = part / whole."""
+    """Return the sensitivity of the utility u = part / whole to the label of a rejected person."""
     u = min(max(value, 0.01), 1.0)
     steep = abs(rate.of.rejected_positive - u * rate.among.rejected_positive)
     if rate.is_mean:
@@ -172,10 +172,10 @@ def _slope(rate: Rate, total: Any, place: int, value: float) -> float:
 
 
 def _times(pair: Pair, variance: Floats, omega: float, alpha: float, reach: float) -> float:
-    """Return how many times the log's people a new log needs to be settled, in most cases."""
+    """Return the size of a new log that is likely to be settled, as a multiple of this log's."""
     error = float(np.sqrt((variance / pair.people).sum()))
     seen = float(np.sqrt((pair.variance / pair.people).sum()))
-    # Where the truth may be: what is identified, and the sampling error around it.
+    # Plausible true differences: the identified range with sampling error around it.
     middles = np.linspace(pair.low, pair.high, 9)[:, None]
     truth = (middles + seen * ndtri((np.arange(41) + 0.5) / 41)[None, :]).ravel()
     truth = np.abs(truth)
@@ -193,12 +193,12 @@ def _times(pair: Pair, variance: Floats, omega: float, alpha: float, reach: floa
 def _settled(
     truth: Floats, pair: Pair, error: float, omega: float, alpha: float, reach: float, times: float
 ) -> float:
-    """Return the chance that a log with so many times the people is settled."""
+    """Return the probability that a log with `times` as many people is settled."""
     smallest = float(pair.people.min()) * times
     if smallest < 30:
         return 0.0
-    # Finite-sample intervals are wider than normal ones, the more so the fewer people there are and
-    # the further scores reach (tools/widths.py measures it).
+    # Finite-sample intervals are wider than normal ones, especially for few people and a large
+    # reach of scores (measured by tools/widths.py).
     wider = min(1.1 + (25 + reach) / smallest**0.5, 1.8)
     scale = error / times**0.5
     end = -wider * ndtri(alpha)
@@ -206,12 +206,12 @@ def _settled(
 
 
 def _explore(evidence: Evidence, pair: Pair, omega: float, alpha: float) -> Needed:
-    """Return what share of the rejected of whom nothing tells to accept at random."""
+    """Return the share of the rejected without overlap to accept at random, and its cost."""
     best: tuple[float, float, float] | None = None
     for share in SHARES:
         if share < 2 * evidence.overlap:
             continue
-        # A label seen with chance q counts 1 / q: at most (1 - q) / (4 q) is what that adds.
+        # A label seen with probability q has weight 1 / q, which adds at most (1 - q) / (4 q).
         added = pair.weak * pair.slope**2 * (0.25 / share)
         times = _times(pair, pair.variance + added, omega, alpha, 1 / share)
         rows = times * float(pair.people.sum())
@@ -220,8 +220,9 @@ def _explore(evidence: Evidence, pair: Pair, omega: float, alpha: float) -> Need
             best = (cost, share, times)
     if best is None:
         return _impracticable(
-            "nothing tells of the rejected without overlap, and to learn enough of them would take "
-            f"more than {_round_up(float(pair.people.sum()) * MOST_TIMES):,} applications"
+            "the log says nothing about the rejected without overlap, and learning enough about "
+            f"them would take more than {_round_up(float(pair.people.sum()) * MOST_TIMES):,} "
+            "applications"
         )
     _, share, times = best
     people = {name: _round_up(n * times) for name, n in zip(pair.names, pair.people, strict=True)}
@@ -230,9 +231,10 @@ def _explore(evidence: Evidence, pair: Pair, omega: float, alpha: float) -> Need
         for name, weak in zip(pair.names, pair.weak, strict=True)
     }
     sentence = (
-        "More rows like these will not settle it: nothing tells of the rejected without overlap. "
-        f"Accept {share:.0%} of them at random, and record that chance as their propensity, over "
-        f"the next {_listed(people)} applications. The cost: about {_listed(labels)} would be "
+        "More rows like these will not settle it: they say nothing about the rejected without "
+        f"overlap. Accept {share:.0%} of them at random, and record that chance as their "
+        f"propensity, over the next {_listed(people)} applications. The cost: about "
+        f"{_listed(labels)} would be "
         "accepted who are rejected today. Then audit these new applications alone, without "
         f"the rows of this log. About {POWER:.0%} of such logs will then be settled."
     )
@@ -247,7 +249,7 @@ def _pending(evidence: Evidence, pair: Pair) -> Needed:
         if total.pending[evidence.names.index(name)] > 0
     }
     if not waiting:
-        return _impracticable("nobody of some group was accepted, so nothing tells of its outcomes")
+        return _impracticable("a group has no accepted people, so its outcomes are unknown")
     return Needed(
         {}, waiting, None, None,
         f"The outcomes of {_listed(waiting)} accepted people are not known yet, and may be good "
@@ -265,7 +267,7 @@ def _listed(counts: dict[Any, int]) -> str:
 
 
 def _round_up(number: float) -> int:
-    """Round up to two digits: what is computed from an estimate is not known better."""
+    """Round up to two digits; numbers computed from estimates are not more precise."""
     if number <= 0:
         return 0
     scale = 10 ** max(int(np.floor(np.log10(number))) - 1, 0)

@@ -1,4 +1,4 @@
-"""Where an audit comes from: what to type to get it again, on which data, with which versions."""
+"""Provenance of an audit: the command that repeats it, the data and the versions."""
 
 import hashlib
 import platform
@@ -17,7 +17,7 @@ from sellf.logs.files import are_files, listed, named_files
 from sellf.logs.log import Log
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "duckdb", "narwhals")
-"""Whose versions may matter to an audit's figures."""
+"""Packages whose versions may affect the figures of an audit."""
 
 
 def trace(
@@ -27,14 +27,14 @@ def trace(
     options: Mapping[str, Any],
     defaults: Mapping[str, Any],
 ) -> Origin:
-    """Return where an audit of a log comes from.
+    """Return the provenance of an audit.
 
     Args:
-        log: as it was given.
-        source: the log, opened.
-        columns: what its columns mean.
-        options: all that was asked for, the notion too.
-        defaults: what need not be said.
+        log: the log as it was given.
+        source: the opened log.
+        columns: the meaning of its columns.
+        options: all options, including the notion.
+        defaults: the defaults, which are left out of the command.
     """
     named = {
         k: v
@@ -55,7 +55,7 @@ def trace(
 
 
 def command(log: Any, options: Mapping[str, Any]) -> str:
-    """Return what to type: a command for a file, a line of Python for a frame."""
+    """Return what to type to repeat an audit: a command for a file, a Python call for a frame."""
     if not isinstance(log, str | Path):
         said = "".join(f", {name}={_quoted(value)}" for name, value in options.items())
         function = "audit_all" if options.get("notion") == "all" else "audit"
@@ -101,7 +101,7 @@ def versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 
 def _nothing(value: Any) -> bool:
-    """Return whether an option says nothing."""
+    """Return whether an option is empty."""
     if isinstance(value, list | tuple | dict):
         return not value
     return value is None or value is False

@@ -1,4 +1,4 @@
-"""The measures that validators and regulators ask for, each with an interval."""
+"""The panel of measures that validators and regulators require, each with an interval."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -10,16 +10,16 @@ from sellf.numbers import confidence
 FOUR_FIFTHS = 0.8
 """The ratio of selection rates below which adverse impact is presumed (29 CFR 1607.4 D)."""
 SMALL = 0.02
-"""New York's rules for bias audits let categories with a smaller share of people be left out."""
+"""New York's rules for bias audits allow leaving out categories with a smaller share of people."""
 
 MOST_LISTED = 20
-"""Categories in a printed table; the report and the JSON have all."""
+"""The largest number of categories in a printed table; the report and the JSON have all."""
 
 Impact: TypeAlias = Literal["at least 0.8", "below 0.8", "undetermined"]
 
 
 def impact(ratio: Interval) -> Impact:
-    """Say on which side of four fifths a ratio is."""
+    """Return on which side of four fifths a ratio lies."""
     if ratio.low >= FOUR_FIFTHS:
         return "at least 0.8"
     return "below 0.8" if ratio.high < FOUR_FIFTHS else "undetermined"
@@ -27,7 +27,7 @@ def impact(ratio: Interval) -> Impact:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group beside the one it is compared with."""
+    """One group compared with another."""
 
     group: str
     against: str
@@ -38,10 +38,10 @@ class Comparison:
     odds_ratio: Interval
     impact: Impact
     test: str
-    """The classical test of equal rates on what the log shows, hidden outcomes left out."""
+    """The classical test of equal rates on the observed outcomes."""
     p_value: float
     direction: str
-    """Who fares better, in words."""
+    """A sentence that says which group fares better."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ScoreGap:
 
 @dataclass(frozen=True)
 class CalibrationBand:
-    """How many in a band of scores have a good outcome, hidden outcomes counted."""
+    """The share of good outcomes in a score band, including hidden outcomes."""
 
     group: str
     score_from: float
@@ -67,7 +67,7 @@ class CalibrationBand:
     mean_score: float
     good: Interval
     inside: bool
-    """Whether the mean score is a share of good outcomes that the log does not rule out."""
+    """Whether the mean score lies in the interval of the share of good outcomes."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ class Selection:
     selected: int
     selection_rate: Interval
     impact_ratio: Interval
-    """Over the category with the highest rate among those that count."""
+    """Ratio to the category with the highest rate among those that count."""
     small: bool
-    """Whether it has less than 2 % of the people, and may be left out."""
+    """Whether the category has less than 2 % of the people, so that it may be left out."""
     unknown: bool
-    """Whether it stands for people whose category is not known; then it is counted only."""
+    """Whether it holds the people whose category is not known, who are counted only."""
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,16 @@ class Panel(Measured):
     """Groups compared by several measures."""
 
     key: ClassVar[str] = "panel"
-    heading: ClassVar[str] = "The measures officers sign"
+    heading: ClassVar[str] = "Measures for validators and regulators"
 
     rate: str
     whom: str
     what: str
     delta: float
     reference: str | None
-    """The group that others are compared with; None: the largest rate is compared with every."""
+    """The group that others are compared with; None: the group with the largest rate."""
     impact_ratio: Interval
-    """The smaller over the larger rate, of the two compared groups that differ most."""
+    """The smallest ratio of two compared groups' rates, the smaller over the larger."""
     verdict: Impact
     finite_sample: bool
     comparisons: tuple[Comparison, ...]
@@ -139,7 +139,7 @@ class Panel(Measured):
         return columns
 
     def notes(self) -> list[str]:
-        """Return what the comparisons say in words, and what holds together."""
+        """Return the comparisons in words, and which intervals hold together."""
         tests = list(dict.fromkeys(one.test for one in self.comparisons if one.p_value >= 0))
         lines = [one.direction for one in self.comparisons[:10]]
         lines.append(
@@ -148,8 +148,8 @@ class Panel(Measured):
         )
         if tests:
             lines.append(
-                f"p is of {' or '.join(tests)} on what the log shows: hidden outcomes are left "
-                "out, and one pair is tested at a time."
+                f"p is the p-value of {' or '.join(tests)} on what the log shows: hidden outcomes "
+                "are left out, and one pair is tested at a time."
             )
         lines += [
             f"Scores of {gap.group} less those of {gap.against}: {gap.smd.value:+.3f} standard "
@@ -171,10 +171,10 @@ class Panel(Measured):
         return [*lines, *self._new_york()]
 
     def _new_york(self) -> list[str]:
-        """Return New York's table in words: of every category its rate, ratio and mark."""
+        """Return New York's table in words: the rate, ratio and marks of every category."""
         if not self.selection:
             return []
-        lines = ["Selection rates as New York's Local Law 144 asks, ratios to the highest rate:"]
+        lines = ["Selection rates for New York's Local Law 144, with ratios to the highest rate:"]
         for row in self.selection[:MOST_LISTED]:
             rate = f"- {row.category}: {row.selected:,} of {row.people:,} selected"
             if row.unknown:

@@ -1,4 +1,4 @@
-"""A notion that asks several rates to be equal: the larger disparity counts."""
+"""Audits of notions that require several rates to be equal: the largest disparity counts."""
 
 from dataclasses import replace
 
@@ -10,15 +10,15 @@ from sellf.fairness.notions import Notion
 
 
 def largest_of(notion: Notion, parts: dict[str, Audit], delta: float) -> Audit:
-    """Return the audit of a notion from those of its rates.
+    """Combine the audits of a notion's rates.
 
-    Figures by group are those of the rate whose disparity is largest. Each rate's intervals miss
-    with its part of delta, so all of them hold together with probability 1 - delta.
+    Figures by group are those of the rate with the largest disparity. Each rate's intervals have a
+    share of delta, so all of them hold together with probability 1 - delta.
 
     Args:
-        notion: what is measured.
-        parts: by rate.
-        delta: the chance that any of them misses.
+        notion: the notion of fairness.
+        parts: the audits by rate.
+        delta: the probability that any of the intervals misses.
     """
     audits = list(parts.values())
     shown = max(audits, key=lambda audit: audit.difference.value)
@@ -31,7 +31,7 @@ def largest_of(notion: Notion, parts: dict[str, Audit], delta: float) -> Audit:
         at = several[0].level
         span = difference._replace(low=low, high=high)
         doubts.append(Doubt(at, low, high, decide(span, shown.omega)))
-    # One rate that is unfair makes the notion unfair; all have to be fair for it to be fair.
+    # The notion is unfair if one rate is, and fair only if all are.
     limits = [audit.overturned_at for audit in audits if audit.verdict == verdict]
     limits = [limit for limit in limits if limit is not None]
     overturned = (max if verdict == "unfair" else min)(limits) if limits else None

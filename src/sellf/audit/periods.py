@@ -1,4 +1,4 @@
-"""The audit over time: each period by itself, and everything so far, however often one looks."""
+"""Audits over time: each period separately, and all periods so far."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,17 +18,17 @@ from sellf.logs.rows import Values
 from sellf.logs.sums import Sums
 
 DRIFT_LEVEL = 0.01
-"""The chance of an alarm if nothing changes over the periods."""
+"""The probability of a false alarm if nothing changes over the periods."""
 
 
 def by_period(
     notion: Notion, evidence: Evidence, log: Log, by: str, *, omega: float, delta: float
 ) -> tuple[tuple[Period, ...], str | None]:
-    """Return the audit of every period and of all until its end, and what changed between them.
+    """Audit every period and all periods up to its end, and describe any drift between periods.
 
-    The periods' own intervals hold all at once (the k-th has delta / (k (k + 1))), and so do those
-    of everything so far. The latter are about the people of all periods together; where periods
-    differ, that is no population anybody asked about, and nothing is said of it.
+    The intervals of all periods hold together (the k-th gets delta / (k (k + 1))), and so do those
+    of all periods so far. The latter are about the pooled population; if the log drifts, that
+    population is not meaningful, and these intervals are left out.
     """
     definition = define(notion)
     parts = list(_parts(evidence, log, by))
@@ -58,10 +58,10 @@ def by_period(
 def drift(
     definition: Definition, names: list[Any], sums: list[Sums], periods: list[str]
 ) -> str | None:
-    """Return what changed over the periods, None if nothing did as far as one can tell.
+    """Return a description of the strongest change over the periods; None if none is detected.
 
-    Pearson's test of equal shares, of acceptance and of good outcomes among the accepted, in every
-    group; the level is for all tests together.
+    Pearson's test of equal shares is applied to acceptance and to good outcomes among the accepted,
+    in every group; the level is for all tests together.
     """
     totals = [one.by_group() for one in sums]
     tests = []
@@ -83,13 +83,13 @@ def drift(
     low, high = int(np.nanargmin(usable)), int(np.nanargmax(usable))
     return (
         f"the log drifts: the share of {what} of {say(name)} is {share[low]:.1%} in {periods[low]} "
-        f"and {share[high]:.1%} in {periods[high]}. So only the periods by themselves are judged, "
-        "and nothing is said of all periods so far."
+        f"and {share[high]:.1%} in {periods[high]}. So only individual periods are judged, not all "
+        "periods so far."
     )
 
 
 def _same_share(part: Values, whole: Values) -> float:
-    """Return the chance of shares that differ as much if all were the same (Pearson's test)."""
+    """Return the p-value of Pearson's test that all shares are equal."""
     some = whole >= 5
     if some.sum() < 2:
         return 1.0
@@ -97,7 +97,7 @@ def _same_share(part: Values, whole: Values) -> float:
     share = k.sum() / n.sum()
     if share in (0, 1):
         return 1.0
-    # Few expected cases make the test too lively; they count as one more.
+    # Small expected counts would make the test anticonservative, so they are at least 1.
     expected = n * share, n * (1 - share)
     statistic = ((k - expected[0]) ** 2 / np.maximum(expected[0], 1)).sum()
     statistic += ((n - k - expected[1]) ** 2 / np.maximum(expected[1], 1)).sum()
@@ -105,7 +105,7 @@ def _same_share(part: Values, whole: Values) -> float:
 
 
 def _parts(evidence: Evidence, log: Log, by: str) -> Iterator[tuple[str, Evidence, Evidence]]:
-    """Return each period's name, its own part of the evidence, and all until its end."""
+    """Yield each period's name, its own evidence, and the evidence up to its end."""
     rows = evidence.rows
     if rows is None:
         names, sums = log.sums_by(evidence.overlap, by)
@@ -132,7 +132,7 @@ def _span(definition: Definition, evidence: Evidence, delta: float) -> Interval:
 
 
 def _usable(definition: Definition, evidence: Evidence) -> Evidence:
-    """Return the evidence, without propensities that it contradicts."""
-    # What is seen of everybody is seen, whatever the propensities are.
+    """Return the evidence, without propensities if the decisions contradict them."""
+    # Notions without hidden outcomes do not depend on the propensities.
     void = definition.hides and evidence.contradiction is not None
     return evidence.without_propensities() if void else evidence

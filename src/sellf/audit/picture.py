@@ -1,4 +1,4 @@
-"""An audit as a picture."""
+"""Plots of audits."""
 
 import importlib.util
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from sellf.audit.strata import Within
 
 MOST_DRAWN = 60
-"""Groups in one picture; of more, those at both ends."""
+"""The largest number of groups in a plot; of more groups, those at both ends are drawn."""
 
 
 def draw(audit: "Audit") -> Any:
-    """Return a matplotlib figure: one line a group, its interval, the naive and imputed figures."""
+    """Plot each group's interval with the naive and the imputed estimates."""
     from sellf.logs.names import say
 
     names = list(audit.by_group)
@@ -46,7 +46,7 @@ def draw(audit: "Audit") -> Any:
 
 
 def draw_notions(audits: "Audits") -> Any:
-    """Return a matplotlib figure: one line a notion, its disparity and what is tolerated."""
+    """Plot each notion's disparity with the tolerance."""
     found = list(audits.by_notion.values())
     axes = _axes(
         [f"{audit.notion}: {audit.verdict}" for audit in found],
@@ -66,7 +66,7 @@ def draw_notions(audits: "Audits") -> Any:
 
 
 def draw_ladder(ladder: "Ladder") -> Any:
-    """Return a matplotlib figure: one line a belief, the disparity's interval under it."""
+    """Plot the interval of the disparity under each belief."""
     rungs = ladder.rungs
     axes = _axes(
         [f"{rung.belief}: {rung.verdict}" for rung in rungs],
@@ -82,7 +82,7 @@ def draw_ladder(ladder: "Ladder") -> Any:
 
 
 def draw_strata(within: "Within") -> Any:
-    """Return a matplotlib figure: the difference in each stratum, standardised, and in all."""
+    """Plot the difference in each stratum, the standardised difference and the crude one."""
     names, spans, crude = [], [], []
     for overall in within.overall:
         pair = f"{overall.group} less {overall.against}"
@@ -119,7 +119,7 @@ def _axes(
     interval: str,
     called: dict[str, str] | None = None,
 ) -> Any:
-    """Return matplotlib axes with one line a name: its interval and its marks."""
+    """Return matplotlib axes with one line per name that shows its interval and marks."""
     if importlib.util.find_spec("matplotlib") is None:
         raise ImportError("plot needs matplotlib: type `pip install 'sellf[report]'`.")
     from matplotlib.figure import Figure
@@ -135,7 +135,7 @@ def _axes(
         axes.plot(
             values, places, styles[name], fillstyle=fill, label=(called or {}).get(name, name)
         )
-    # A name is text: a dollar sign in it begins no formula.
+    # Names are plain text: a dollar sign does not start a formula.
     axes.set_yticks(list(places), names, parse_math=False)
     axes.set_ylim(len(names) - 0.5, -0.5)
     return axes

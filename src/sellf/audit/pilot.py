@@ -1,7 +1,8 @@
-"""A look at a few people beforehand: how far scores may reach, how they spread, what to predict.
+"""A pilot sample, which determines the reach and the spread of scores, and the predictions.
 
-What is chosen from these people is fixed for all others, and they themselves are then left out. So
-the scores of the others are independent, and what `moments` must know before seeing them is known.
+Choices made from the pilot are fixed for all other people, and the pilot itself is then left out.
+The scores of the others are therefore independent, and all that `moments` must know before seeing
+them is known.
 """
 
 from typing import NamedTuple
@@ -24,19 +25,19 @@ from sellf.fairness.notions import Rate
 from sellf.logs.person import BINS, Floats, Person
 
 PILOT = 50
-"""At least so many people are looked at,"""
+"""The smallest number of people in the pilot."""
 PILOT_SHARE = 0.015
-"""and at least this share of a group."""
+"""The smallest share of a group in the pilot."""
 CUBES_ROWS = 30_000
-"""For more rows than this nothing is gained by bounding third moments."""
+"""The number of rows beyond which bounding third moments gains nothing."""
 PRIOR = 1_000
-"""What is predicted counts as much as what so many people show."""
+"""The weight of predicted moments, as a number of people."""
 LEAST = 0.1
-"""Scores may reach so far whatever the pilot says."""
+"""The smallest reach of scores, whatever the pilot shows."""
 ROOM = 1.05
-"""How far scores may reach at most, as a multiple of the largest reach in the pilot."""
+"""The largest reach of scores, as a multiple of the largest reach in the pilot."""
 REACHES = (1.0, 0.93, 0.87, 0.81, 0.76, 0.71, 0.66, 0.61, 0.55, 0.5, 0.4, 0.3, 0.2)
-"""Shares of that to choose from."""
+"""Candidate reaches, as shares of the largest."""
 
 
 class Prepared(NamedTuple):
@@ -45,14 +46,14 @@ class Prepared(NamedTuple):
     pilot: Person
     rest: Person
     by_bin: Floats
-    """What to predict in each tenth of the propensity, if the log has no score."""
+    """The prediction in each tenth of the propensity's range, if the log has no score."""
     reach: float
     overlap: float
     share: float = 0.0
-    """How much rows count that are averaged over their decision: see `scores.averaged`."""
+    """The weight of values averaged over the decision: see `scores.averaged`."""
 
     def samples(self, rate: Rate) -> tuple[Sample, Sample]:
-        """Return what bounds a rate from below and from above."""
+        """Return the moments that bound a rate from below and from above."""
         rest = self._sides(rate, self.rest)
         units = float(self.rest.units)
         found = [
@@ -71,7 +72,7 @@ class Prepared(NamedTuple):
         return found[0], found[1]
 
     def _cases(self, rate: Rate, person: Person) -> list[tuple[Side, Side]]:
-        """Return the values that rows would have if rejected, accepted and good, or bad."""
+        """Return the values that rows have if rejected, accepted and good, or accepted and bad."""
         none, one = np.zeros(len(person.accepted)), np.ones(len(person.accepted))
         return [
             self._sides(rate, person._replace(accepted=a, positive=y, pending=None))
@@ -79,9 +80,10 @@ class Prepared(NamedTuple):
         ]
 
     def _guess(self, rate: Rate) -> list[NDArray[np.float64]]:
-        """Return the means to fit stakes to: partly as seen in the pilot, partly as predicted.
+        """Return the moments that stakes are fitted to: a mean of observed and predicted ones.
 
-        What is seen of few people is noisy where chances are small; what is predicted is not.
+        Moments observed on few people are noisy where propensities are small; predicted ones are
+        not.
         """
         few = self.pilot
         seen = [means(side) for side in self._sides(rate, few)]
@@ -92,7 +94,7 @@ class Prepared(NamedTuple):
         return [trust * one + (1 - trust) * two for one, two in both]
 
     def _predicted(self, rate: Rate) -> list[NDArray[np.float64]]:
-        """Return the means that the pilot's people would have if predictions were right."""
+        """Return the moments that the pilot would have if the predictions were right."""
         few = self.pilot
         if few.propensity is None:
             raise ValueError("what scores will be is predicted from propensities")
@@ -111,13 +113,13 @@ class Prepared(NamedTuple):
 
     @property
     def predictable(self) -> bool:
-        """Whether what scores will be can be predicted."""
+        """Whether the moments of scores can be predicted."""
         few = self.pilot
         alone = few.unit is None and few.pending is None
         return bool(self.reach) and few.propensity is not None and alone
 
     def fitted(self, rate: Rate) -> "Prepared":
-        """Return the same with the reach that promises the narrowest interval for a rate."""
+        """Return a copy with the reach that has the smallest predicted width for a rate."""
         if not rate.hides:
             return self
         best = self._replace(share=self._best_share(rate))
@@ -127,7 +129,7 @@ class Prepared(NamedTuple):
         return min(tried, key=lambda prepared: prepared.width(rate))
 
     def _best_share(self, rate: Rate) -> float:
-        """Return how much averaged rows shall count: what is best in the pilot."""
+        """Return the weight of averaged values that is best in the pilot."""
         few = self.pilot
         if not rate.moves or few.propensity is None or few.rejected_positive is not None:
             return 0.0
@@ -135,9 +137,9 @@ class Prepared(NamedTuple):
         return best_share(plain, smooth)
 
     def width(self, rate: Rate) -> float:
-        """Return about how wide the interval of a difference of two such groups will be.
+        """Return the approximate width of the interval of a difference of two such groups.
 
-        A normal interval, what a large reach adds, and what cutting scores there costs.
+        It is the width of a normal interval, plus the cost of a large reach and of truncation.
         """
         low, high, level = self._outlook(rate)
         people, far = self.rest.units, max(_far(rate, self.reach, self.share > 0), 1.0)
@@ -149,7 +151,7 @@ class Prepared(NamedTuple):
         return normal * wider + 2 * (_value(high) - _value(low))
 
     def normal_width(self, rate: Rate) -> float:
-        """Return about how wide a normal interval of that difference would be, nothing cut."""
+        """Return the approximate width of a normal interval of that difference."""
         low, high, level = self._outlook(rate)
         spread = max(central(raw, _value(raw))[0] for raw in (low, high)) ** 0.5 / level
         return 5.5 * spread / self.rest.units**0.5
@@ -159,7 +161,7 @@ class Prepared(NamedTuple):
         return low, high, max(float(low[0, 1]), 0.01)
 
     def _cubes(self, rate: Rate) -> list[Floats | None]:
-        """Return what bounds E|part - u whole|^3 given the features, on average, for all u."""
+        """Return the mean bound on E|part - u whole|^3 given the features, for all candidates u."""
         rest = self.rest
         if rest.unit is not None or rest.propensity is None or rest.pending is not None:
             return [None, None]
@@ -202,12 +204,12 @@ def seen_cubes(side: Side) -> Floats:
 
 
 def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepared:
-    """Return a group's rows, with what a random pilot of them says.
+    """Split a group's rows into a random pilot and the rest.
 
     Args:
-        person: the rows of one group; those of one person follow each other.
-        overlap: the smallest propensity that is weighted by.
-        rng: chooses the pilot.
+        person: the rows of one group; those of one person are consecutive.
+        overlap: the smallest propensity used for weighting.
+        rng: the generator that draws the pilot.
     """
     people = person.units
     size = max(PILOT, int(PILOT_SHARE * people))
@@ -226,7 +228,7 @@ def prepare(person: Person, overlap: float, rng: np.random.Generator) -> Prepare
 
 
 def _far(rate: Rate, reach: float, smooth: bool) -> float:
-    """Return how far out a person's part of a mean can be, or of a ratio that is 1."""
+    """Return the largest contribution of a person to a mean, or to a ratio that is 1."""
     ends = extremes(rate, reach, smooth=smooth)
     return max(part if rate.is_mean else abs(part - whole) for part, whole in ends)
 
@@ -236,7 +238,7 @@ def _value(raw: NDArray[np.float64]) -> float:
 
 
 def predictions(person: Person, by_bin: Floats) -> Floats:
-    """Return what is predicted for each row."""
+    """Return the prediction for each row."""
     if person.prediction is not None:
         return person.prediction
     if person.propensity is None:
@@ -245,7 +247,7 @@ def predictions(person: Person, by_bin: Floats) -> Floats:
 
 
 def by_bin(few: Person, overlap: float) -> Floats:
-    """Return the share of good outcomes by tenth of the propensity, drawn to the overall share."""
+    """Return the share of good outcomes by tenth of the propensity, shrunk to the overall share."""
     p = few.propensity
     if p is None:
         return np.full(BINS, 0.5)

@@ -1,4 +1,4 @@
-"""An audit in words: the table, what would settle it, and what was assumed."""
+"""The printed report of an audit."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def report(audit: "Audit", table: str) -> str:
-    """Return the printed result."""
+    """Return the printed report of an audit, which starts with its table."""
     title, *rows = table.split("\n")
     naive = "undefined" if audit.naive != audit.naive else f"{audit.naive:.3f}"
     imputed = "undefined" if audit.imputed != audit.imputed else f"{audit.imputed:.3f}"
@@ -41,31 +41,31 @@ def report(audit: "Audit", table: str) -> str:
         parts += ["", certificate_in_words(audit.certificate)]
     parts += ["", "Assumed:", *(f"- {line}" for line in audit.assumptions)]
     if audit.warnings:
-        parts += ["", "Look at this:", *(f"- {line}" for line in audit.warnings)]
+        parts += ["", "Warnings:", *(f"- {line}" for line in audit.warnings)]
     return plain("\n".join(parts))
 
 
 def _largest(audit: "Audit") -> str:
-    """Say what each rate's disparity is, and which one the table is of."""
+    """Describe each rate's disparity and name the rate that the table shows."""
     each = "; ".join(
         f"{name} {part.difference.value:.3f}, between {part.difference.low:.3f} and "
         f"{part.difference.high:.3f}"
         for name, part in audit.parts.items()
     )
-    return f"The larger of these disparities counts: {each}. The table is of {audit.rate.name}."
+    return f"The larger of these disparities counts: {each}. The table shows {audit.rate.name}."
 
 
 def certificate_in_words(found: "Certificate") -> str:
-    """Say what the observable conditions come to."""
+    """Summarise the paper's observable conditions."""
     bias = f"at most {found.bias:.3f}" if found.bias < float("inf") else "unbounded"
     limit = max(found.limit, 0.0)
     bound = found.disparity_bound
     return (
         f"The paper's conditions on the same log: imputed disparity {found.imputed:.3f}, bias of "
-        f"the predictor {bias}, both to be at most {limit:.3f}: "
+        f"the predictor {bias}, both of which must be at most {limit:.3f}: "
         + ("certified" if found.certified else "not certified")
         + f". They bound the disparity by {bound:.3f}"
-        + (", all it can be." if bound >= 1 else ".")
+        + (", its largest possible value." if bound >= 1 else ".")
     )
 
 
@@ -74,7 +74,7 @@ def _doubts(audit: "Audit") -> list[str]:
         f"L = {doubt.level:g}: {doubt.low:.3f} to {doubt.high:.3f}" for doubt in audit.sensitivity
     )
     lines = [
-        "If decisions knew something of the outcome that the log does not hold, so that the odds "
+        "If decisions used information about the outcome that is not in the log, so that the odds "
         f"of acceptance were off by a factor of up to L: {ranges}."
     ]
     if audit.overturned_at is not None:

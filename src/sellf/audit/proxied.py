@@ -1,4 +1,4 @@
-"""The audit of a group that is not recorded, from the chance that each person belongs to it."""
+"""The audit of an unrecorded group, from each person's probability of belonging to it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ OTHERS = "others"
 
 
 def probabilities(values: Any, column: str) -> Floats:
-    """Return a column of chances, or say which row has none."""
+    """Return a column of probabilities; raise InputError for other values."""
     p = numbers(values, column, "group_probability")
     if not ((p >= 0) & (p <= 1)).all():
         bad = p[~((p >= 0) & (p <= 1))][0]
@@ -50,13 +50,13 @@ def audit_by_proxy(
     columns: Columns,
     how: "How",
 ) -> dict[Notion, Audit]:
-    """Return audits of the group that a column gives the chance of.
+    """Audit a group of which only each person's probability of membership is known.
 
     Args:
-        notions: to audit.
-        log: with everybody in one group.
-        columns: what its columns mean.
-        how: what was asked for, the column with the chance of belonging to the group too.
+        notions: the notions to audit.
+        log: the log, with everybody in one group.
+        columns: the meaning of its columns.
+        how: the checked options, including the column with the probabilities.
     """
     if log.rows is None:
         raise InputError(
@@ -152,7 +152,7 @@ def _guess(evidence: Evidence) -> Floats | float:
 
 
 def _naive(rate: Rate, evidence: Evidence, chance: Floats) -> float:
-    """Return the rate among the accepted alone, everybody counted by their chance."""
+    """Return the rate among the accepted alone, weighted by the probability of membership."""
     if evidence.rows is None:
         return float("nan")
     person = evidence.rows.person

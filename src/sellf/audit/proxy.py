@@ -1,14 +1,14 @@
-"""Groups that are not recorded: only the chance p that a person belongs to the group is known.
+"""Unrecorded groups: only the probability p that a person belongs to the group is known.
 
-How group and outcome go together among people with the same p is then not known (Kallus, Mao and
+The dependence of group and outcome among people with the same p is then unknown (Kallus, Mao and
 Zhou 2022). A group's rate is at most t if E[G v] <= 0, with G = 1 for members and v the person's
-part - t whole; outcomes that are hidden take whichever value makes v large. For any number c that
-is the same for all people of a band of p,
+part - t whole; hidden outcomes take the value that makes v larger. For any number c that is the
+same for all people in a band of p,
 
     E[G v] <= E[c p + max(v - c, 0)],
 
-and the best c for each band makes the two equal: the program's dual. The mean on the right is that
-of independent values, so its sampling error is known; c comes from the other half of the rows.
+with equality for the best c of each band, by linear programming duality. The right side is a mean
+of independent values, so it has a standard error; c comes from the other half of the rows.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ from sellf.logs.person import Floats, Person
 from sellf.numbers import confidence
 
 BANDS = 20
-"""At most so many bands of p,"""
+"""The largest number of bands of p."""
 FEWEST = 100
-"""each with so many people at least, where p has more values."""
+"""The smallest number of people per band."""
 
 
 @dataclass(frozen=True)
 class Proxy(Measured):
-    """The difference of a group that is only known by its probability."""
+    """The difference between a group known only by its probability and everybody else."""
 
     key: ClassVar[str] = "proxy"
     heading: ClassVar[str] = "Groups that are not recorded"
@@ -45,10 +45,10 @@ class Proxy(Measured):
     omega: float
     delta: float
     any_dependence: Interval
-    """The group's rate minus the others', however group and outcome go together."""
+    """The group's rate minus the others', for any dependence of group and outcome."""
     verdict: Verdict
     if_explained: Interval
-    """The same if, given p, the group has nothing to do with decision and outcome."""
+    """The same if, given p, the group is independent of decision and outcome."""
     verdict_if_explained: Verdict
 
     def check(self) -> None:
@@ -64,7 +64,7 @@ class Proxy(Measured):
         low, _, high = self.any_dependence
         return (
             f"{self.column} less others in {self.rate}: between {low:+.3f} and {high:+.3f}, "
-            f"whatever the group has to do with outcomes: {self.verdict.upper()}"
+            f"for any dependence of group and outcome: {self.verdict.upper()}"
         )
 
     def _table(self) -> dict[str, list[object]]:
@@ -78,28 +78,28 @@ class Proxy(Measured):
         }
 
     def notes(self) -> list[str]:
-        """Return what the two lines assume."""
+        """Return the assumptions of the two lines."""
         return [
             f"Both lines assume that {self.column} is the chance of belonging to the group for "
             "people like these. The first assumes nothing else. The second is what is usually "
-            "reported: it assumes that among people with the same chance the group has nothing to "
-            "do with decisions and outcomes, which is wrong where the group itself is treated "
+            "reported: it assumes that among people with the same chance the group is independent "
+            "of decisions and outcomes, which is wrong where the group itself is treated "
             "differently.",
             f"Each holds with {confidence(self.delta)} confidence, for large logs (asymptotic).",
         ]
 
 
 class Bands(NamedTuple):
-    """People with similar p, and whose values choose c for whom."""
+    """Bands of people with similar p, and the halves of rows for cross-fitting c."""
 
     place: NDArray[np.intp]
     number: int
     half: NDArray[np.bool_] | None
-    """Which half of the rows each is in; None: c comes from the same rows."""
+    """Whether each row is in the first half; None: c comes from the same rows."""
 
 
 def bands(p: Floats, rng: np.random.Generator | None) -> Bands:
-    """Return bands of p: its values if they are few, else of equally many people."""
+    """Return bands of p: its values if they are few, else bands of equally many people."""
     values, place = np.unique(p, return_inverse=True)
     if len(values) > BANDS or np.bincount(place).min() < FEWEST:
         count = int(min(BANDS, max(len(p) // FEWEST, 1)))
@@ -121,7 +121,7 @@ def dual(v: Floats, p: Floats, by: Bands) -> Floats:
 
 
 def _prices(v: Floats, p: Floats, place: NDArray[np.intp], count: int) -> Floats:
-    """Return the best c of each band: what the last person has who still is in the group."""
+    """Return the best c of each band: the quantile of v at one minus the mean of p."""
     prices = np.zeros(count)
     for k in range(count):
         own = place == k
@@ -136,7 +136,7 @@ def _dual(v: Floats, p: Floats, place: NDArray[np.intp], prices: Floats) -> Floa
 
 
 def worst(rate: Rate, person: Person, t: float, sign: int) -> Floats:
-    """Return the largest part - t whole of each person (sign 1), or the least (-1)."""
+    """Return the largest part - t whole of each person (sign 1), or the smallest (sign -1)."""
     hidden = 1 - person.accepted
     if person.rejected_positive is not None:
         found = [person.positive + person.rejected_positive]
@@ -153,10 +153,10 @@ def worst(rate: Rate, person: Person, t: float, sign: int) -> Floats:
 
 
 def ends(rate: Rate, person: Person, p: Floats, by: Bands, quantile: float) -> tuple[float, float]:
-    """Return the range of the rate of those who belong to a group with chance p."""
+    """Return the interval of the rate of a group to which people belong with probability p."""
 
     def beyond(t: float, sign: int) -> bool:
-        """Say whether a rate of t or more (sign 1), or t or less, is possible."""
+        """Return whether a rate of t or more (sign 1), or of t or less (sign -1), is possible."""
         values = dual(sign * worst(rate, person, t, sign), p, by)
         error = float(values.std(ddof=1)) / len(values) ** 0.5
         return float(values.mean()) + quantile * error >= -1e-12
@@ -177,15 +177,15 @@ def ends(rate: Rate, person: Person, p: Floats, by: Bands, quantile: float) -> t
 def explained(
     rate: Rate, person: Person, p: Floats, overlap: float, guess: Floats | float, delta: float
 ) -> Interval:
-    """Return the difference if, given p, the group has nothing to do with the rest.
+    """Return the difference if, given p, the group is independent of decision and outcome.
 
     Args:
-        rate: what is measured.
-        person: everybody.
-        p: the chance of belonging to the group.
-        overlap: the smallest propensity that is weighted by.
+        rate: the rate to bound.
+        person: the rows of everybody.
+        p: the probability of belonging to the group.
+        overlap: the smallest propensity used for weighting.
         guess: a prediction of each outcome.
-        delta: the chance to miss.
+        delta: the error probability.
     """
     far = 1 / overlap
     found: Scores = scores(person, overlap, guess, far, far)

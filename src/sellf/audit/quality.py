@@ -1,4 +1,4 @@
-"""The data before the answer: what of a log was read, what is missing, what to doubt."""
+"""Data quality: which rows were read, which values are missing, and possible problems."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from sellf.logs.names import say
 from sellf.logs.person import BINS, Floats, LeftOut
 
 GOOD_AUC = 0.6
-"""Below it, a score tells good outcomes from bad ones hardly better than chance."""
+"""Below this AUC, a score separates good from bad outcomes hardly better than chance."""
 
 
 class Bin(NamedTuple):
-    """People whose prediction is in one tenth of its range."""
+    """The people whose prediction lies in one tenth of its range."""
 
     predicted: float
     observed: float
@@ -27,18 +27,18 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How well something predicts what happened."""
+    """How well propensities predict decisions, or scores predict outcomes of the accepted."""
 
     of: str
-    """The propensity (of decisions), or the score (of outcomes of the accepted)."""
+    """Either "propensity" or "score"."""
     estimated: bool
     auc: float
-    """The chance that of two people the one with the event has the larger prediction."""
+    """The area under the ROC curve."""
     bins: tuple[Bin, ...]
 
 
 class GroupQuality(NamedTuple):
-    """What the log has of one group."""
+    """Counts of one group."""
 
     group: str
     rows: int
@@ -49,10 +49,10 @@ class GroupQuality(NamedTuple):
 
 @dataclass(frozen=True)
 class Quality:
-    """What there is to know of the data."""
+    """A description of the data and its possible problems."""
 
     rows: int
-    """Read from the log."""
+    """The number of rows read from the log."""
     used: int
     left_out: tuple[LeftOut, ...]
     first: str | None
@@ -65,16 +65,16 @@ class Quality:
     calibration: tuple[Calibration, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the fields as plain values."""
         return to_plain(self)
 
 
 def quality(source: Log, evidence: Evidence) -> Quality:
-    """Return what there is to know of a log.
+    """Describe the data of a log.
 
     Args:
         source: the log.
-        evidence: what was gathered from it.
+        evidence: the evidence gathered from it.
     """
     facts = source.facts
     total = evidence.sums.by_group()
@@ -95,14 +95,14 @@ def quality(source: Log, evidence: Evidence) -> Quality:
 
 
 def doubts(found: Quality, features: Sequence[str]) -> list[str]:
-    """Return what of it belongs among an audit's warnings."""
+    """Return the warnings about the data."""
     late = [name for name in found.after_decision if name in features]
     lines = [
-        f"feature {name!r} is filled for the accepted and empty for the rejected, as what is "
+        f"feature {name!r} is filled for the accepted and empty for the rejected, like a value "
         "recorded after the decision: leave it out of --feature."
         for name in late
     ]
-    # Where most rows repeat another, the columns are just too coarse to tell people apart.
+    # If most rows are duplicates, the columns are merely too coarse to distinguish people.
     if found.duplicates and found.duplicates < found.rows / 2:
         lines.append(
             f"{found.duplicates:,} of {found.rows:,} rows repeat another row in every column: if "
@@ -151,7 +151,7 @@ def _calibration(
 
 
 def _exact(evidence: Evidence, of: str) -> float | None:
-    """Return the area under the curve from rows; None if they are not in memory."""
+    """Return the area under the ROC curve from rows; None if they are not in memory."""
     if any(person is None for person in evidence.people):
         return None
     people = [person for person in evidence.people if person is not None]
@@ -167,7 +167,7 @@ def _exact(evidence: Evidence, of: str) -> float | None:
 
 
 def auc_of(value: Floats, events: Floats, others: Floats) -> float:
-    """Return the chance that an event has a larger value than another one; ties count half."""
+    """Return the probability that an event has a larger value than a non-event; ties count half."""
     _, code = np.unique(value, return_inverse=True)
     one, two = np.bincount(code, events), np.bincount(code, others)
     if not one.sum() or not two.sum():

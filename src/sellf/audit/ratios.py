@@ -1,8 +1,9 @@
-"""Ratios of two groups' utilities, bounded from below with the guarantee that differences have.
+"""Lower bounds on ratios of two groups' utilities, with the same guarantee as for differences.
 
 u1 / u0 is at most r if and only if u1 - r u0 <= 0, which is linear in both. So the bounds on a
-difference carry over, with the second group's error times r: a candidate r is ruled out if
-u1 - r u0 is above 0 for certain. The bound from above is that of u0 / u1 turned over.
+difference carry over, with the second group's error multiplied by r: a candidate r is ruled out if
+the lower bound on u1 - r u0 is positive. The upper bound is the inverse of the lower bound on
+u0 / u1.
 """
 
 from collections.abc import Callable
@@ -19,21 +20,21 @@ from sellf.audit.shares import Share
 from sellf.logs.person import Floats
 
 LARGEST = 1e6
-"""No ratio above this is looked for."""
+"""The largest ratio that is considered."""
 PRECISION = 1e-4
-"""How far below the largest ratio that is ruled out the bound may be, relative to it."""
+"""The relative precision of the bound, which is rounded down."""
 STEPS = 20
 BOLDEST = 20.0
-"""The largest guess of the ratio, and its inverse the smallest, that stakes are made for."""
+"""The largest guess of the ratio for which stakes are made; its inverse is the smallest."""
 
 
 def divided(low: float, high: float) -> float:
-    """Return a bound on a ratio from bounds on its two parts."""
+    """Return a lower bound on a ratio from bounds on its numerator and denominator."""
     return max(low, 0.0) / high if high > 0 else 0.0
 
 
 def from_shares(first: Share, second: Share, alpha: float) -> float:
-    """Return a number that first / second is below with probability alpha at most."""
+    """Return a lower bound on first / second that fails with probability at most alpha."""
     if not first.people or not second.people:
         return 0.0
     each = shares.BOX * alpha
@@ -66,7 +67,7 @@ def _spread(
 
 
 def from_moments(first: moments.Sample, second: moments.Sample, alpha: float) -> float:
-    """Return a number that first / second is below with probability alpha at most."""
+    """Return a lower bound on first / second that fails with probability at most alpha."""
     if (first.pilot is None) != (second.pilot is None):
         return divided(moments.lower(first, alpha / 2), moments.upper(second, alpha / 2))
     guess = _guess(first.value, second.value)
@@ -84,10 +85,10 @@ def from_moments(first: moments.Sample, second: moments.Sample, alpha: float) ->
 def _ratio_of_ratios(
     first: moments.Sample, second: moments.Sample, alpha: float, guess: float
 ) -> float:
-    """Return the bound where utilities are ratios themselves.
+    """Return the bound for utilities that are ratios themselves.
 
-    With e the errors of the two estimates, slope1 e1 - slope0 e0 and slope1 e1 + slope0 e0 are sums
-    of independent terms for slopes that are known, and e1 - r e0 is a sum of both.
+    With e1 and e0 the errors of the two estimates, slope1 e1 - slope0 e0 and slope1 e1 + slope0 e0
+    are sums of independent terms with known slopes, and e1 - r e0 is a linear combination of both.
     """
     if first.pilot is None or second.pilot is None:
         return divided(moments.lower(first, alpha / 2), moments.upper(second, alpha / 2))
@@ -124,7 +125,7 @@ def _radius(terms: list[capital.Term | tails.Term], alpha: float) -> float:
 
 
 def from_normal(first: tuple[float, float], second: tuple[float, float], quantile: float) -> float:
-    """Return Fieller's bound from the estimates and their standard errors."""
+    """Return Fieller's lower bound from two estimates with their standard errors."""
 
     def above(r: float) -> float:
         return first[0] - r * second[0] - quantile * float(np.hypot(first[1], r * second[1]))
@@ -138,15 +139,16 @@ def from_games(
     ranges: tuple[tuple[float, float], tuple[float, float]],
     alpha: float,
 ) -> float:
-    """Return a number that the first group's utility over the second's exceeds.
+    """Return a lower bound on the first group's utility over the second's.
 
-    One game on the rows of both, against every pair of utilities whose ratio is too small.
+    A single game on the rows of both groups bets against every pair of utilities whose ratio is too
+    small.
 
     Args:
-        first: the game of the one from below.
-        second: that of the other from above: on 1 less its utility.
-        ranges: where the two utilities lie.
-        alpha: the chance that the bound fails, if both are where they are said to lie.
+        first: the lower game of the first group.
+        second: the upper game of the second group, on 1 minus its utility.
+        ranges: intervals of the two utilities.
+        alpha: the probability that the bound fails, if both intervals hold.
     """
     (a1, b1), (a0, b0) = ranges
     apart = divided(a1, b0)
@@ -175,7 +177,7 @@ def from_games(
                 for m1, m0 in corners(one, two, r)
             ]
             if logs:
-                # The mean over the orders of what each has at its worst corner.
+                # The mean over the orders of the capital at each order's worst corner.
                 worst = np.min(logs, axis=0)
                 found.append(np.logaddexp.reduce(worst) - np.log(len(worst)) >= target)
                 if not found[-1]:
@@ -208,8 +210,9 @@ def corners(
 def _stakes(first: Game, second: Game, target: float) -> tuple[list[Floats], float]:
     """Return the stakes of both groups and the standard error of the ratio.
 
-    The best ones for u1 - r u0, with variances, levels and r as the rows before show them. A group
-    knows the other's past up to the same share of rows; the first group's rows are played first.
+    The stakes are optimal for u1 - r u0, with variances, levels and r estimated from the rows
+    before. Each group uses the other's past up to the same share of rows; the first group's rows
+    are played first.
     """
     games, ratios, spreads, levels = (first, second), [], [], []
     for game in games:
@@ -239,17 +242,17 @@ def _guess(first: float, second: float) -> float:
 
 
 def _largest(above: Callable[[float], float], low: float, high: float) -> float:
-    """Return the largest ratio that is ruled out: where `above` stops being positive.
+    """Return the largest ratio that is ruled out: the root of `above`, rounded down.
 
     Args:
-        above: a bound from below on u1 - r u0, falling in r.
-        low: a ratio that is ruled out anyway.
-        high: the estimate, which never is.
+        above: a lower bound on u1 - r u0, decreasing in r.
+        low: a ratio that is ruled out in any case.
+        high: the estimate, which is never ruled out.
     """
     if high <= low or above(max(low, 1e-9)) <= 0:
         return low
     start, end = float(np.log(max(low, 1e-9))), float(np.log(high))
-    # The root is near; a little below it the bound is positive for certain.
+    # The root is approximate, so step down until the bound is certainly positive.
     root: Any = brentq(lambda log: above(float(np.exp(log))), start, end, xtol=PRECISION / 4)
     for _ in range(STEPS):
         root = max(root - PRECISION, start)

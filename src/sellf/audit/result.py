@@ -1,4 +1,4 @@
-"""What an audit found: it prints itself, turns into a frame, JSON or a picture."""
+"""Results of an audit, which convert to text, data frames, JSON and plots."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -21,18 +21,18 @@ MOST_PAIRED = 50
 
 
 class GroupFigures(NamedTuple):
-    """What the log says of one group."""
+    """Figures of one group."""
 
     low: float
     value: float
-    """The estimate; the middle of what is identified."""
+    """The estimate: the midpoint of the identified range."""
     high: float
     people: int
     accepted: int
     naive: float
-    """Among the accepted alone; NaN if there is nobody."""
+    """Estimate among the accepted alone; NaN if there are none."""
     imputed: float
-    """With predictions filled in for the rejected."""
+    """Estimate with predictions filled in for the rejected."""
     unidentified: float
     """The part of the width that more rows like these would not remove."""
     method: str
@@ -40,37 +40,37 @@ class GroupFigures(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """What an audit was made of, and how."""
+    """Provenance of an audit: command, data, versions and seed."""
 
     command: str
-    """To type for the same audit."""
+    """The command or Python call that repeats the audit."""
     columns: dict[str, str]
-    """The columns that were used, and as what."""
+    """The columns that were used, and their roles."""
     rows: int
     fingerprint: str | None
     """A SHA-256 in hexadecimal; None for a log that stayed in its engine."""
     fingerprint_of: str
-    """What it was taken of, or why there is none."""
+    """What the fingerprint covers, or why there is none."""
     versions: dict[str, str]
     seed: int | None = None
-    """Of what was drawn at random; the same seed repeats the audit exactly."""
+    """Random seed; the same seed repeats the audit exactly."""
     files: list[str] = field(default_factory=list)
     """The files that were read; none for a log in memory or in an engine."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """Whose outcome is not known yet, for notions that need outcomes."""
+    """Rows and people whose outcome is not known yet, for notions that need outcomes."""
 
     cutoff: str | None
     """The last day of decisions that count; None: all count."""
     immature: dict[Any, int]
-    """How many rows of each group are set aside, since they were decided later."""
+    """Number of rows of each group that are set aside because they were decided later."""
     pending: dict[Any, int]
-    """How many accepted people have no outcome, by group, among those who count."""
+    """Number of accepted people without an outcome, by group, among those who count."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the fields as plain values."""
         return {
             "cutoff": self.cutoff,
             "immature": _by_name(self.immature),
@@ -79,17 +79,17 @@ class Waiting:
 
 
 class Overlap(NamedTuple):
-    """How likely people of each group were to be accepted, which says how much is known of them."""
+    """Distribution of the propensity in each group."""
 
     level: float
-    """Below this propensity nothing is concluded from the accepted about the rejected."""
+    """The smallest propensity used for weighting."""
     by_group: dict[Any, tuple[int, ...]]
-    """How many people there are in each tenth of the propensity's range, those below left out."""
+    """Number of people in each tenth of the propensity's range, without those below `level`."""
     below: dict[Any, int]
-    """How many people there are below."""
+    """Number of people below `level`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the fields as plain values."""
         return {
             "level": self.level,
             "by_group": {say(name): list(counts) for name, counts in self.by_group.items()},
@@ -98,10 +98,10 @@ class Overlap(NamedTuple):
 
 
 class Doubt(NamedTuple):
-    """The disparity if decisions knew what the log does not hold."""
+    """Range of the disparity under hidden confounding."""
 
     level: float
-    """L, by which the odds of acceptance of people who look alike may differ."""
+    """L, the factor by which the odds of acceptance of people who look alike may differ."""
     low: float
     high: float
     verdict: Verdict
@@ -109,23 +109,23 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True)
 class Needed:
-    """What would settle an open verdict."""
+    """New data that would settle an undetermined verdict."""
 
     people: dict[Any, int]
-    """How many new applications of each group that decides; empty if it is not practicable."""
+    """Number of new applications of each deciding group; empty if it is not practicable."""
     labels: dict[Any, int]
-    """How many of those would show an outcome; with exploration, how many more are accepted."""
+    """Number of those with an outcome; with exploration, number of additional acceptances."""
     accept_share: float | None
-    """What share of the rejected whose outcome nothing tells of to accept at random."""
+    """Share of the rejected without overlap to accept at random; None without exploration."""
     power: float | None
-    """The chance that a new log of that size is settled."""
+    """Probability that a new log of that size is settled."""
     sentence: str
 
     def __str__(self) -> str:
         return self.sentence
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the fields as plain values."""
         return {
             "people": _by_name(self.people),
             "labels": _by_name(self.labels),
@@ -136,7 +136,7 @@ class Needed:
 
 
 class Period(NamedTuple):
-    """The audit of one period, and of everything up to its end."""
+    """The audit of one period, and of all periods up to its end."""
 
     name: str
     people: int
@@ -146,69 +146,69 @@ class Period(NamedTuple):
     verdict: Verdict
     """Of the period alone."""
     so_far_low: float
-    """Of all periods until then; NaN where the log drifts, so that periods speak for themselves."""
+    """Lower end for all periods up to this one; NaN if the log drifts."""
     so_far_high: float
     so_far: Verdict | None
 
 
 @dataclass(frozen=True)
 class Audit(Table):
-    """Whether decisions were fair, as far as the log can tell."""
+    """The result of auditing a decision log for one notion of fairness."""
 
     notion: Notion
     omega: float
-    """The disparity that is tolerated."""
+    """The tolerated disparity."""
     delta: float
-    """The chance with which the interval may miss."""
+    """One minus the confidence level."""
     verdict: Verdict
     difference: Interval
     """Largest minus smallest utility over the groups."""
     signed: Interval | None
-    """Second minus first of two groups, if they were bet on together; narrower than `by_group`."""
+    """Second minus first of two groups, if judged together; narrower than `by_group` implies."""
     by_group: dict[Any, GroupFigures]
     naive: float
     """The disparity among the accepted alone, which most tools report."""
     imputed: float
-    """The disparity with predictions filled in."""
+    """The disparity with predictions filled in for the rejected."""
     needed: Needed | None
-    """What would settle it; None if it is settled."""
+    """What would settle the verdict; None if it is settled, or if this cannot be estimated."""
     method: str
     finite_sample: bool
-    """Whether the guarantee holds at this sample size, or for large ones only."""
+    """Whether the guarantee holds at this sample size, or only asymptotically."""
     sensitivity: tuple[Doubt, ...]
     overturned_at: float | None
-    """The smallest L that overturns the verdict; infinite if none does, None for an open one."""
+    """The smallest L that overturns the verdict; infinite if none does, None if undetermined."""
     certificate: Certificate | None
     """What the paper's conditions certify on the same log."""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     periods: tuple[Period, ...] = ()
     truth: dict[Any, float] | None = None
-    """The known utilities, where the log was simulated."""
+    """The true utilities by group, if the log was simulated."""
     overlap: Overlap | None = None
     """None where no propensities are known, or none are needed."""
     origin: Origin | None = None
-    """What to type to get this again, on which data."""
+    """The command, data and versions behind the audit."""
     void: str | None = None
-    """Why there can be no verdict, if the decisions contradict the propensities. The intervals are
-    then those of a log that has none."""
+    """Why there is no verdict, if the decisions contradict the propensities. The intervals are then
+    those of a log without propensities."""
     drift: str | None = None
-    """What changed over the periods, if something did."""
+    """Description of the change over the periods, if one was detected."""
     differences: dict[tuple[Any, Any], Interval] | None = None
-    """Second minus first of every two groups, if judged together."""
+    """Second minus first group for every pair of groups, if judged together."""
     waiting: Waiting | None = None
-    """Whose outcome is not known yet; None if there is nobody, or if no outcomes are needed."""
+    """Outcomes that are not known yet; None if there are none, or if no outcomes are needed."""
     quality: Any = None
-    """What there is to know of the data (`quality.Quality`), before anything is concluded."""
+    """Description of the data and its possible problems (`quality.Quality`)."""
     parts: dict[str, "Audit"] = field(default_factory=dict)
-    """Of a notion that asks several rates to be equal, the audit of each; figures by group are
-    those of the rate whose disparity is largest."""
+    """For a notion that requires several rates to be equal, the audit of each rate; figures by
+    group are those of the rate with the largest disparity."""
     measures: dict[str, Any] = field(default_factory=dict)
-    """What else was asked for, by name: "panel" and the like; see `measures.KINDS`."""
+    """Further requested results by name, such as "panel"; see `measures.KINDS`."""
 
     @property
     def pairs(self) -> dict[tuple[Any, Any], Interval]:
-        """The difference of every two groups, second minus first, all at once."""
+        """The difference of every pair of groups, second minus first; all hold together."""
         items = list(self.by_group.items())
         if self.signed is not None:
             return {(items[0][0], items[1][0]): self.signed}
@@ -222,7 +222,7 @@ class Audit(Table):
 
     @property
     def rate(self) -> Rate:
-        """What figures by group are of: the notion's rate, or the one that differs most."""
+        """The rate shown by group: the notion's rate, or the one with the largest disparity."""
         if not self.parts:
             return define(self.notion).alone
         largest = max(self.parts.values(), key=lambda part: part.difference.value)
@@ -267,7 +267,7 @@ class Audit(Table):
         return report(self, super().__str__())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every figure as plain values; what is not a number is None."""
+        """Return every figure as plain values; NaN and infinite values become None."""
         return {
             "schema_version": VERSION,
             "notion": self.notion,

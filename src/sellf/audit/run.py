@@ -1,4 +1,4 @@
-"""`sellf.audit`: a decision log in, a verdict out."""
+"""The functions `audit` and `audit_all`: from a decision log to a verdict."""
 
 import secrets
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from sellf.audit.assumptions import all_hold_together
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.errors import InputError
 from sellf.fairness.checks import chance_of_error, number, one_of
@@ -62,62 +63,64 @@ def audit(
     limits: Limits | None = None,
     **reading: Any,
 ) -> Audit:
-    """Say whether decisions were fair, from a log that shows outcomes of the accepted only.
+    """Audit a decision log for fairness when outcomes are seen for accepted people only.
 
     Args:
-        log: a path to a CSV, Parquet, Excel, SQLite or DuckDB file, several as "logs/*.parquet" or
-            as a list of paths; the address of a PostgreSQL or MySQL server; a frame (pandas,
-            Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
-        group: the column that names each person's group, or several.
-        decision: 1 for accepted and 0 for rejected; for other values see `accepted_value`. Here and
-            for `outcome`, "a | b" is yes where a or b is.
-        outcome: 1 for good and 0 for bad, empty for the rejected; where it is empty for somebody
-            accepted it may be either.
-        propensity: the chance with which each decision was to accept.
-        score: a prediction of the outcome, the chance that it is good, fitted on other people.
-        features: what propensities are estimated from where they are not known.
-        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)) or
+        log: a path to a CSV, Parquet, Excel, SQLite or DuckDB file; several files as
+            "logs/*.parquet" or as a list of paths; the address of a PostgreSQL or MySQL server; a
+            frame (pandas, Polars, PyArrow, DuckDB, Spark); or a mapping of columns.
+        group: the column that names each person's group, or several such columns.
+        decision: the column of decisions, 1 for accepted and 0 for rejected; for other values see
+            `accepted_value`. Here and for `outcome`, "a | b" is positive where a or b is.
+        outcome: the column of outcomes, 1 for good and 0 for bad, empty for the rejected. An
+            outcome that is missing for an accepted person may be either.
+        propensity: the column with the probability that each decision was to accept.
+        score: the column with the predicted probability of a good outcome, from a model fitted on
+            other people.
+        features: columns from which propensities are estimated when they are not known.
+        notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)),
             "demographic" (P(A = 1)), "predictive-parity" (P(Y = 1 | A = 1)),
             "false-positive-rate" (P(A = 1 | Y = 0)) or "equalized-odds" (the larger of the
             disparities in opportunity and in the false-positive rate).
-        omega: the disparity that is tolerated.
-        delta: the chance with which the interval may miss: 0.05 for 95 % confidence.
-        overlap: below this propensity nothing is concluded from the accepted about the rejected.
-        model: "boosting" or "logistic", for propensities that are not known.
-        time: the column that dates each decision.
-        by: "day", "week", "month", "quarter" or "year": audit each on its own as well.
-        anytime: intervals that hold however often one looks while the log grows; rows count in the
-            order of `time`, or of the log if there is none.
-        accepted_value: the decision that means accepted, or several.
-        positive_value: the outcome that is good, or several.
-        score_is_risk: the score is the chance of a bad outcome.
-        trust_rejected_outcomes: use outcomes of the rejected that the log holds.
-        person: the column that names the person behind each row, for people with several rows.
+        omega: the tolerated disparity.
+        delta: one minus the confidence level: 0.05 for 95 % confidence.
+        overlap: the smallest propensity used for weighting; below it, the accepted say nothing
+            about the rejected.
+        model: "boosting" or "logistic", the model of propensities that are not known.
+        time: the column with the time of each decision.
+        by: "day", "week", "month", "quarter" or "year": audit each period separately as well.
+        anytime: compute intervals that stay valid however often a growing log is audited; rows
+            count in the order of `time`, or in the order of the log without it.
+        accepted_value: the value of `decision` that means accepted, or several values.
+        positive_value: the value of `outcome` that means good, or several values.
+        score_is_risk: whether the score is the probability of a bad outcome.
+        trust_rejected_outcomes: whether to use the outcomes that the log holds for the rejected.
+        person: the column that identifies the person behind each row, for people with several rows.
         decided_on: the column with the date of each decision.
         matures_after: how long an outcome takes to be known: "365d", "52w", "12mo" or "1y". Later
-            decisions do not count, except where no outcome is needed: for "demographic".
+            decisions do not count, except for "demographic", which needs no outcome.
         as_of: the day on which outcomes were looked up; None: the day of the last decision.
-        seed: of the random order in which rows are used; None draws a new one. The same seed
+        seed: seed of the random order in which rows are used; None draws a new one. The same seed
             repeats the audit exactly, and `origin.seed` holds the one that was used.
-        panel: add the measures that validators ask for: differences, ratios with the four-fifths
-            line, odds ratios, scores, calibration and New York's table, each with an interval.
-        reference: the group that all others are compared with in the panel.
-        unknown_group: groups that stand for people whose category is not known.
+        panel: add further measures: differences, ratios with the four-fifths threshold, odds
+            ratios, scores, calibration and New York's table, each with an interval.
+        reference: the group that all others are compared with, in the panel and within strata.
+        unknown_group: groups of people whose category is not known.
         ladder: add the disparity under weaker and stronger beliefs about the rejected.
-        examiner: (ladder) the column that names who decided; cases of a group came to examiners as
-            if at random.
-        within: columns whose values make strata, in each of which groups are compared; numbers of
+        examiner: (ladder) the column that names the decision maker; assumes that the cases of each
+            group were assigned to examiners as if at random.
+        within: columns that define strata within which groups are compared; numeric columns with
             many values are cut into five bands.
-        group_probability: instead of group, the column with the chance that each person belongs to
-            a group that is not recorded.
-        weight: the column that says how many people each row stands for.
+        group_probability: instead of `group`, the column with the probability that each person
+            belongs to a group that is not recorded.
+        weight: the column with the number of people that each row represents.
         joint: (audit_all) all notions hold together with probability 1 - delta, not one by one.
         drop_missing: no longer available; raises an error that says what to do instead.
-        limits: numbers of rows up to which logs are brought into memory and looked at row by row.
-        reading: how the log is read and which of its rows, as on the command line: where, groups,
-            other, missing_value, hide_rejected_outcomes, rejected_value, negative_value,
-            score_range, date_format, bands, encoding, separator, quote, decimal, sheet, table,
-            query.
+        limits: numbers of rows up to which logs are loaded into memory and processed row by row.
+        reading: options that say how the log is read and which rows are used, as on the command
+            line: where, groups, other, missing_value, hide_rejected_outcomes, rejected_value,
+            negative_value, score_range, date_format, bands, encoding, separator, quote, decimal,
+            sheet, table, query.
     """
     options = {name: value for name, value in locals().items() if name not in ("notion", "reading")}
     _check_reading(reading)
@@ -126,14 +129,15 @@ def audit(
 
 
 def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: Any) -> Audits:
-    """Audit several notions at once; takes what `audit` takes, except `notion`.
+    """Audit several notions at once, with the options of `audit` except `notion`.
 
-    Every notion's interval holds with probability 1 - delta by itself; with `joint` all of them
-    do together.
+    Each notion's interval holds with probability 1 - delta on its own; with `joint`, all of them
+    hold together with that probability.
 
     Args:
         log: as for `audit`.
-        notions: which; None: all, or all that need no outcome if no column of outcomes is named.
+        notions: the notions to audit; None: all, or those that need no outcome if `outcome` is not
+            given.
         options: as for `audit`.
     """
     if "notion" in options:
@@ -156,7 +160,7 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
     found = _audits(wanted, log=log, **{**defaults, **options})
     if options.get("joint"):
         sure = 1 - options.get("delta", defaults["delta"])
-        line = f"all {len(wanted)} notions hold together with {sure:.0%} confidence"
+        line = all_hold_together(len(wanted), sure)
         found = {
             name: replace(one, assumptions=(*one.assumptions, line)) for name, one in found.items()
         }
@@ -164,7 +168,7 @@ def audit_all(log: Any, *, notions: Iterable[Notion] | None = None, **options: A
 
 
 def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, Audit]:
-    # Here and not above, so that `import sellf` stays quick for those who audit nothing.
+    # Imported here to keep `import sellf` fast.
     from sellf.audit.maturity import read_maturity, set_aside
     from sellf.audit.origin import trace
     from sellf.logs.reading import open_log
@@ -174,20 +178,20 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
     options["seed"] = seed_of(options["seed"])
     asked = {**options, "notion": notions[0] if len(notions) == 1 else "all"}
     how = _how(options)
-    if how.wanted.joint:  # each notion has its part
+    if how.wanted.joint:  # each notion gets an equal share of delta
         how = how._replace(delta=how.delta / len(notions))
     config = LogConfig.of(options)
     columns = replace(config.columns, others=how.wanted.columns)
     _check(notions, columns, how)
     labelled = [notion for notion in notions if define(notion).needs_label]
-    if not labelled:  # every decision is known, whatever became of it
+    if not labelled:  # only decisions are needed, and all of them are known
         columns = replace(columns, outcome=None, trust_rejected_outcomes=False)
     dated = {name: options[name] for name in ("decided_on", "matures_after", "as_of")}
     maturity = read_maturity(**dated)
     source, cutoff = set_aside(open_log(log, columns, how.limits, config.reading), maturity)
     asked.pop("limits")
     origin = trace(log, source, columns, asked, audit.__kwdefaults__ or {})
-    columns = source.columns  # groups may be others now
+    columns = source.columns  # reading may have redefined the groups
     if how.wanted.weight is not None:
         from sellf.audit.weighted import with_weights
 
@@ -206,7 +210,7 @@ def _audits(notions: list[Notion], *, log: Any, **options: Any) -> dict[Notion, 
             labelled, source.matured(), columns, how, origin, (maturity, cutoff, people)
         )
     others = [notion for notion in notions if notion not in labelled]
-    if others:  # every decision is known: nobody is left out
+    if others:  # every decision is known, so no row is set aside
         result |= _judged(others, source, columns, how, origin)
     return {notion: result[notion] for notion in notions}
 
@@ -219,16 +223,16 @@ def _judged(
     origin: Origin,
     aside: tuple[Any, str | None, dict[Any, int]] = (None, None, {}),
 ) -> dict[Notion, Audit]:
-    """Return the audit of some notions on one part of a log.
+    """Audit some notions on one part of a log.
 
     Args:
-        notions: to audit.
-        source: the part.
-        columns: what its columns mean.
-        how: what was asked for.
-        origin: of the audit.
-        aside: how long outcomes take, the last day of decisions that count, and how many rows each
-            group has in the whole log; nothing for a log that counts as a whole.
+        notions: the notions to audit.
+        source: the part of the log.
+        columns: the meaning of its columns.
+        how: the checked options.
+        origin: the provenance of the audit.
+        aside: how long outcomes take, the last day of decisions that count, and the number of rows
+            of each group in the whole log; empty if the whole log counts.
     """
     from sellf.audit.evidence import gather
     from sellf.audit.judge import judge
@@ -277,14 +281,14 @@ def _judged(
             quality=data,
             waiting=wait if labelled else None,
             assumptions=(*found.assumptions, *(assumed if labelled else ())),
-            # Once each, whoever noticed it first.
+            # Each warning once.
             warnings=tuple(dict.fromkeys([*said, *(warned if labelled else ())])),
         )
     return result
 
 
 class How(NamedTuple):
-    """What was asked for, checked."""
+    """The checked options of an audit."""
 
     omega: float
     delta: float
@@ -316,7 +320,7 @@ def _how(options: dict[str, Any]) -> How:
 
 
 def _check(notions: list[Notion], columns: Columns, how: How) -> None:
-    """Refuse options that do not go together."""
+    """Raise InputError for options that cannot be combined."""
     from sellf.logs.dates import PERIODS
 
     labelled = next((notion for notion in notions if define(notion).needs_label), None)
@@ -357,7 +361,7 @@ def seed_of(value: Any) -> int:
 
 
 def _check_reading(options: dict[str, Any]) -> None:
-    """Refuse options that there are not."""
+    """Raise InputError for unknown options."""
     for name in options:
         if name not in (*OF_COLUMNS, *OF_READING):
             near = get_close_matches(name, (*OF_READING, *(audit.__kwdefaults__ or {})), n=1)

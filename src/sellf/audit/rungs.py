@@ -1,4 +1,4 @@
-"""From evidence to the ladder of beliefs."""
+"""Computation of the ladder of beliefs from evidence."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,18 +19,18 @@ from sellf.logs.names import grouping
 from sellf.logs.rows import Rows
 
 LEVELS = (3.0, 2.0, 1.5, 1.1)
-"""By how much hidden factors may change the odds of acceptance."""
+"""The factors by which hidden factors may change the odds of acceptance."""
 
 
 def ladder(audit: Audit, evidence: Evidence, examiner: str | None) -> Ladder | None:
-    """Return the disparity under every belief that the log has something to say on.
+    """Return the disparity under every belief that applies to the log.
 
-    None for a rate that counts no hidden outcome, and where all outcomes are known.
+    None for a rate that does not depend on hidden outcomes, and if all outcomes are known.
 
     Args:
-        audit: of one rate.
+        audit: the audit of one rate.
         evidence: the log, with its propensities if it has any.
-        examiner: the column that names who decided; None if there is none.
+        examiner: the column that names the decision maker; None if there is none.
     """
     rate = define(audit.notion).alone
     if not rate.hides or evidence.trusted:
@@ -58,7 +58,7 @@ def _nothing(rate: Rate, evidence: Evidence, audit: Audit) -> Rung:
     bare = evidence.without_propensities()
     seen = estimates(rate, bare)
     found = intervals(rate, bare, seen.value, delta=audit.delta).span
-    says = "nothing is believed of the rejected: each of their outcomes may be good or bad"
+    says = "nothing is assumed about the rejected: each of their outcomes may be good or bad"
     return Rung("nothing", says, found, decide(found, audit.omega), finite_sample=True)
 
 
@@ -73,7 +73,7 @@ def _rung(rate: Rate, evidence: Evidence, belief: Belief, audit: Audit) -> Rung:
 
 def _examiners(rate: Rate, evidence: Evidence, rows: Rows, examiner: str, audit: Audit) -> Rung:
     says = (
-        "cases of each group came to examiners as if at random, so that good outcomes are as "
+        "cases of each group came to examiners as if at random, so good outcomes are equally "
         "frequent among the cases of every examiner"
     )
     if rows.person.unit is not None:
@@ -102,7 +102,7 @@ def _examiners(rate: Rate, evidence: Evidence, rows: Rows, examiner: str, audit:
 
 
 def _own(evidence: Evidence, audit: Audit) -> Iterator[Rung]:
-    """Return the audit's own interval, if propensities were known or estimated."""
+    """Yield the audit's own interval, if propensities were known or estimated."""
     if not (evidence.known or evidence.estimated):
         return
     says = (

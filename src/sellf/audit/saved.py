@@ -1,4 +1,4 @@
-"""Audits read back from the JSON that `sellf audit --json` writes."""
+"""Reading of audits from the JSON that `sellf audit --json` writes."""
 
 import math
 from pathlib import Path
@@ -31,11 +31,11 @@ VERDICTS = ("fair", "unfair", "undetermined")
 
 
 class EditedError(ValueError):
-    """What a file concludes does not follow from its figures."""
+    """A conclusion in a file does not follow from its figures."""
 
 
 def read(path: Path) -> Audit | Audits:
-    """Return the audit, or the audits of several notions, that a file holds."""
+    """Read the audit, or the audits of several notions, from a file."""
     try:
         content = files.parse_json(files.read(path, files.LARGEST_TEXT))
     except OSError as error:
@@ -67,10 +67,10 @@ _ADVICE = "Write one with `sellf audit ... --json > audit.json`."
 
 
 def _sealed(saved: dict[str, Any]) -> Audit:
-    """Return an audit that is as it was written."""
+    """Return an audit after verifying its checksum."""
     found = _audit(saved)
     if saved.get("sha256") != files.seal(saved):
-        raise EditedError("its figures are not those that its checksum is of.")
+        raise EditedError("its figures do not match its checksum.")
     return found
 
 
@@ -79,7 +79,7 @@ def _audit(saved: dict[str, Any]) -> Audit:
     names = [_name(row["group"]) for row in saved["by_group"]]
     by_say = {say(name): name for name in names}
     if len(by_say) < max(2, len(names)):
-        raise ValueError("there are fewer than two groups, or two of one name")
+        raise ValueError("there are fewer than two groups, or two with the same name")
     omega, delta = _within(saved["omega"], 0.0, math.inf), _within(saved["delta"], 0.0, 1.0)
     difference = _interval(saved["difference"])
     if saved.get("void") is None:
@@ -137,7 +137,7 @@ def _pairs(saved: list[dict[str, Any]]) -> dict[tuple[Any, Any], Interval]:
 
 
 def _same_verdict(what: str, verdict: Any, interval: Interval, omega: float) -> None:
-    """Refuse a verdict that does not follow from the figures beside it."""
+    """Raise EditedError if a verdict does not follow from its interval."""
     one_of("verdict", verdict, VERDICTS)
     follows = decide(interval, omega)
     if verdict != follows:
@@ -159,7 +159,7 @@ def _doubt(saved: dict[str, Any], omega: float) -> Doubt:
 def _period(saved: dict[str, Any], omega: float) -> Period:
     found: Period = _tuple(Period, saved)
     own = _ordered(Interval(found.low, found.low, found.high))
-    if found.verdict != "undetermined":  # propensities that contradict a period void its verdict
+    if found.verdict != "undetermined":  # contradicted propensities void a period's verdict
         _same_verdict(f"the period {found.name}", found.verdict, own, omega)
     if found.so_far is not None:
         past = _ordered(Interval(found.so_far_low, found.so_far_low, found.so_far_high))
@@ -171,9 +171,9 @@ def _origin(saved: dict[str, Any]) -> Origin:
     found = Origin(**saved)
     for words in (found.columns, found.versions):
         if not all(isinstance(word, str) for pair in words.items() for word in pair):
-            raise TypeError("origin holds what is no text")
+            raise TypeError("origin holds a value that is not text")
     if not isinstance(found.files, list):
-        raise TypeError("files is no list")
+        raise TypeError("files is not a list")
     for word in (found.command, found.fingerprint_of, found.fingerprint or "", *found.files):
         _text(word)
     _whole(found.rows)
@@ -196,7 +196,7 @@ def _certificate(saved: dict[str, Any], omega: float, names: dict[str, Any]) -> 
     found = saved["certificate"]
     if found is None:
         return None
-    # What JSON cannot hold is infinite here: nothing bounds it.
+    # JSON cannot hold infinite values; null means infinite here.
     bias, v = (float("inf") if found[key] is None else _number(found[key]) for key in ("bias", "v"))
     shares = _of_every(
         found["share_by_group"], names, lambda x: float("inf") if x is None else _number(x)
@@ -207,7 +207,7 @@ def _certificate(saved: dict[str, Any], omega: float, names: dict[str, Any]) -> 
 def _waiting(saved: Any, names: dict[str, Any]) -> Waiting | None:
     if saved is None:
         return None
-    # A group without a decision that counts is named here only.
+    # A group without any decision that counts appears here only.
     immature = {names.get(key, key): int(n) for key, n in saved["immature"].items()}
     return Waiting(saved["cutoff"], immature, _keyed(saved["pending"], names, int))
 
@@ -227,7 +227,7 @@ def _keyed(saved: dict[str, Any], names: dict[str, Any], kind: Any) -> dict[Any,
 
 
 def _of_every(saved: dict[str, Any], names: dict[str, Any], kind: Any) -> dict[Any, Any]:
-    """Return a figure of each group; refuse it if one has none."""
+    """Return a figure for each group; raise ValueError if one is missing."""
     if saved.keys() != names.keys():
         raise ValueError(f"{', '.join(names.keys() - saved.keys()) or 'a group'} is missing")
     return _keyed(saved, names, kind)
@@ -238,7 +238,7 @@ def _interval(saved: dict[str, Any]) -> Interval:
 
 
 def _ordered(interval: Interval) -> Interval:
-    """Refuse ends that are no numbers, or that have changed places."""
+    """Raise ValueError if the ends are not numbers or not in order."""
     low, value, high = interval
     if not (low <= high and low - 1e-9 <= value <= high + 1e-9):
         raise ValueError(f"{value!r} is not between {low!r} and {high!r}")
@@ -250,7 +250,7 @@ COUNTS = ("people", "accepted")
 
 
 def _tuple(kind: Any, saved: dict[str, Any]) -> Any:
-    """Return a named tuple; what JSON holds as null was no number."""
+    """Return a named tuple; null becomes NaN."""
     by_name: dict[str, Any] = {**dict.fromkeys(WORDS, _text), **dict.fromkeys(COUNTS, _whole)}
     by_name["so_far"] = lambda word: None if word is None else _text(word)
     return kind(*(by_name.get(key, _number)(saved[key]) for key in kind._fields))
@@ -260,7 +260,7 @@ def _number(value: Any) -> Any:
     if value is None:
         return float("nan")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{str(value)[:60]!r} is no number")
+        raise TypeError(f"{str(value)[:60]!r} is not a number")
     if not math.isfinite(value):
         raise ValueError(f"{str(value)[:60]!r} is not finite")
     return value
@@ -274,7 +274,7 @@ def _within(value: Any, low: float, high: float) -> float:
 
 def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise TypeError(f"{str(value)[:60]!r} is no number of people")
+        raise TypeError(f"{str(value)[:60]!r} is not a number of people")
     return value
 
 
@@ -286,13 +286,13 @@ def _flag(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{str(value)[:60]!r} is no text")
+        raise TypeError(f"{str(value)[:60]!r} is not text")
     return value
 
 
 def _texts(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list):
-        raise TypeError(f"{str(values)[:60]!r} is no list")
+        raise TypeError(f"{str(values)[:60]!r} is not a list")
     return tuple(map(_text, values))
 
 

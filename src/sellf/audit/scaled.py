@@ -1,7 +1,7 @@
-"""Estimated propensities for logs of any size: fitted on a sample, predicted where the rows lie.
+"""Estimated propensities for logs of any size: fitted on a sample, predicted in the log's engine.
 
-Cross-fitting is kept: every row is in one of five folds, and is predicted by models that were
-fitted on rows of the sample in the other four.
+Predictions are cross-fitted: every row is in one of five folds, and is predicted by models fitted
+on sampled rows of the other four.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,12 +21,12 @@ from sellf.logs.person import Facts, Floats, LeftOut, Person
 from sellf.logs.sums import STRATA, Sums, added
 
 LEVELS = 100
-"""Words that are rarer in the sample than the hundredth most frequent are taken together."""
+"""Categories rarer in the sample than the hundredth most frequent one are merged."""
 
 
 @dataclass(frozen=True)
 class EstimatedLog:
-    """A log that stays in its engine, with propensities and predictions that are estimated."""
+    """A log that stays in its engine, with estimated propensities and predictions."""
 
     log: LazyLog
     model: Model
@@ -36,50 +36,50 @@ class EstimatedLog:
 
     @property
     def count(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return self.log.count
 
     @property
     def columns(self) -> Columns:
-        """What its columns mean."""
+        """The meaning of the columns."""
         return self.log.columns
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What of the log was not read."""
+        """The rows of the log that were not read."""
         return self.log.left_out
 
     @property
     def facts(self) -> Facts:
-        """What was seen of all its columns."""
+        """Facts about all columns of the log."""
         return self.log.facts
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its columns make one doubt."""
+        """Warnings about the columns."""
         return self.log.warnings
 
     @property
     def rows(self) -> None:
-        """Nothing: they are not in memory."""
+        """Always None: the rows are not in memory."""
         return None
 
     def fingerprint(self) -> tuple[str | None, str]:
-        """Return nothing, and why."""
+        """Return the fingerprint of the underlying log, or why there is none."""
         return self.log.fingerprint()
 
     def people_by_group(self) -> dict[Any, int]:
-        """Return how many rows each group has."""
+        """Return the number of rows of each group."""
         return self.log.people_by_group()
 
     def people(
         self, names: list[Any], sums: Sums, limits: Limits = DEFAULT
     ) -> tuple[Person | None, ...]:
-        """Return no rows: groups are judged by their sums."""
+        """Return None for every group: groups are judged by their sums."""
         return (None,) * len(names)
 
     def in_order(self) -> "EstimatedLog":
-        """Return the log as it is: sums do not depend on the order."""
+        """Return the log unchanged: sums do not depend on the order."""
         return self
 
     def latest(self) -> date:
@@ -87,11 +87,11 @@ class EstimatedLog:
         return self.log.latest()
 
     def up_to(self, cutoff: date) -> "EstimatedLog":
-        """Return the log with a last day of decisions that count."""
+        """Return the log with the given last day of decisions that count."""
         return replace(self, log=self.log.up_to(cutoff), _fitted=[])
 
     def matured(self) -> "EstimatedLog":
-        """Return the part of the log that had time to show its outcomes."""
+        """Return the part of the log whose outcomes have had time to be known."""
         return replace(self, log=self.log.matured(), _fitted=[])
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums]:
@@ -105,7 +105,7 @@ class EstimatedLog:
         return period_of(np.array(starts, dtype="datetime64[s]"), by)[1], sums
 
     def _sums(self, overlap: float, every: str | None) -> tuple[list[Any], list[Sums], list[Any]]:
-        # Rows that cannot be used are refused here.
+        # This raises InputError for rows that cannot be used.
         names, _ = self.log.sums(overlap)
         cells = self.log.cells(every)
         fitted = self._fit(names)
@@ -136,7 +136,7 @@ class EstimatedLog:
 
 
 def _sample_schema(cells: Any) -> Any:
-    """Return what the sample's batches hold: a cell's columns as they are, and three numbers."""
+    """Return the schema of the sample: the columns of a cell, its hash, fold and weight."""
     import pyarrow
 
     given = cells.head(0).collect().to_arrow().schema
@@ -155,7 +155,7 @@ class Sampling:
     schema: Any
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the cells of the sample, once for each fold that has some of their rows in it."""
+        """Yield the sampled cells, once for each fold that contains some of their rows."""
         import pyarrow
 
         for batch in batches:
@@ -177,25 +177,25 @@ def _counts(batch: Any) -> Any:
 
 @dataclass(frozen=True)
 class Column:
-    """How a column of features becomes numbers."""
+    """The numerical encoding of a feature."""
 
     name: str
     ranks: dict[Any, int] | None = None
-    """Of words, by how frequent they are; None for numbers."""
+    """Ranks of the categories by frequency; None for numbers."""
     centre: float = 0.0
-    """What stands for a number that is missing, where a model needs one."""
+    """The value imputed for missing numbers, if the model needs one."""
     gaps: bool = False
-    """Whether some are missing."""
+    """Whether some numbers are missing."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Models of the chance of acceptance and of the outcome, one of each for every fold."""
+    """Models of the propensity and of the outcome, one of each for every fold."""
 
     keys: tuple[str, ...]
     columns: tuple[Column, ...]
     places: dict[Any, int]
-    """The number of each group, by the values of its columns."""
+    """The index of each group, by the values of its columns."""
     scored: bool
     model: Model
     seed: int
@@ -203,11 +203,11 @@ class Fitted:
 
     @property
     def words(self) -> list[int]:
-        """Which columns of the features number words, for boosting."""
+        """Which columns of the features are categorical, for boosting."""
         return [0, *(i for i, c in enumerate(self.columns, 1 + self.scored) if c.ranks is not None)]
 
     def groups(self, batch: Any) -> Any:
-        """Return the number of each cell's group."""
+        """Return the index of each cell's group."""
         names = [name for name in self.keys if name.startswith("g")]
         values, codes = zip(*(words_of(batch.column(name)) for name in names), strict=True)
         code = np.zeros(batch.num_rows, dtype=np.intp)
@@ -255,13 +255,13 @@ class Fitted:
 
 
 def fit(sample: Any, keys: tuple[str, ...], places: dict[Any, int], log: EstimatedLog) -> Fitted:
-    """Return the models, fitted on a sample.
+    """Fit the models on a sample.
 
     Args:
         sample: an Arrow table of cells with fold and weight.
-        keys: the columns that make a cell.
-        places: the number of each group.
-        log: what it is of.
+        keys: the columns that define a cell.
+        places: the index of each group.
+        log: the log that the sample comes from.
     """
     batch = sample.to_batches()[0] if sample.num_rows else sample
     weight = batch.column("weight").to_numpy().astype(float)
@@ -304,7 +304,7 @@ def _column(batch: Any, name: str, weight: Floats) -> Column:
 
 
 def summed_schema() -> Any:
-    """Return what batches of sums hold: period, group and stratum, then the sums."""
+    """Return the schema of batches of sums: period, group and stratum, then the sums."""
     import pyarrow
 
     keys = [("t", pyarrow.string()), ("g", pyarrow.int64()), ("s", pyarrow.int64())]
@@ -313,7 +313,7 @@ def summed_schema() -> Any:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicts cells by the models of the other folds, and adds up."""
+    """Predicts cells with the models of the other folds, and sums up the results."""
 
     fitted: Fitted
     overlap: float
@@ -342,7 +342,7 @@ class Prediction:
             kept = np.flatnonzero(rows[:, k])
             if not len(kept):
                 continue
-            # Somebody who was accepted had a chance above 0, whatever a model says.
+            # Accepted people had a positive probability of acceptance, whatever a model predicts.
             p = np.clip(chance(matrix[kept]), 1e-6, 1.0)
             predicted, count = outcome(matrix[kept]), rows[kept, k].astype(float)
             person = Person(a[kept], ay[kept], p, predicted, pending=pending[kept], weight=count)

@@ -1,7 +1,7 @@
-"""The JSON of an audit, described by a JSON Schema (2020-12) with a version.
+"""The JSON Schema (2020-12) of an audit, with a version.
 
-The version rises with every change that could surprise a reader: an entry that is gone, or that
-means something else. New entries may appear without one.
+The version increases with every incompatible change: an entry is removed or changes its meaning.
+New entries may be added without a new version.
 """
 
 from typing import Any

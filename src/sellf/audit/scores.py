@@ -1,13 +1,14 @@
-"""What stands in for a label that only the accepted show: scores whose mean is the utility.
+"""Doubly robust scores, which replace the selectively observed label and have its mean.
 
-With p the chance of acceptance and any prediction f made without looking at the row,
-s = f + A (Y - f) / p has mean E[Y], seen or not. Its size is what hurts: 1 / p may be large. A
-bound from below only needs values that cannot be far below, so there f is cut to at most
-k p / (1 - p), which keeps s >= -k whatever p is; and the mirror image from above.
+With p the propensity and any prediction f made without looking at the row, the score
+s = f + A (Y - f) / p has mean E[Y], although Y is seen for A = 1 only. Its range is the problem:
+1 / p may be large. A lower bound only needs values that cannot be far below, so there f is
+truncated to at most k p / (1 - p), which keeps s >= -k for every p. An upper bound uses the mirror
+image.
 
-Where p is below `overlap` nobody's acceptance tells of the others. There a rejected label may be 0
-or 1: the lower score takes 0, the upper one takes 1 (partial identification). The same holds for
-accepted people whose outcome is not known yet.
+Where p is below `overlap`, the accepted say nothing about the rejected. There the label of a
+rejected person may be 0 or 1: the lower score takes 0, the upper one takes 1 (partial
+identification). The same holds for accepted people whose outcome is not known yet.
 """
 
 from typing import Any, NamedTuple
@@ -19,13 +20,13 @@ from sellf.fairness.notions import Rate
 from sellf.logs.person import BINS, Floats, Person
 
 SHARE_PRIOR = 3.0
-"""How much it counts that averaging over decisions ought to be best, as a sum of squares."""
+"""The weight of the prior that averaging over decisions is best, as a sum of squares."""
 
 
 class Scores(NamedTuple):
-    """Scores of E[Y]: the mean of `low` is at most it, that of `high` at least.
+    """Scores of E[Y]: the mean of the low scores is at most E[Y], that of the high ones at least.
 
-    Each with outcomes that are not known yet as bad (0) and as good (1).
+    The last digit is the value of outcomes that are not known yet: 0 for bad and 1 for good.
     """
 
     low0: Floats
@@ -39,11 +40,11 @@ class Side(NamedTuple):
 
     part: Floats
     whole: Floats | None
-    """None for a mean: then it is 1."""
+    """None for a mean, where it is 1."""
 
 
 class Sides(NamedTuple):
-    """A utility's bounds from below and from above, apart where it is not identified."""
+    """A utility's bounds from below and from above, which differ if it is not identified."""
 
     low: Side
     high: Side
@@ -62,12 +63,12 @@ def scores(
 
     Args:
         person: the rows of a group.
-        overlap: the smallest propensity at which weighting is trusted.
+        overlap: the smallest propensity used for weighting.
         prediction: f, known before each row.
-        below: the reach k of the lower score: it is at least -k.
-        above: of the upper one, which is at most 1 + k.
-        clip: whether to cut what is above 1 + k of the lower score and below -k of the upper one.
-            Their means still bound E[Y], and lie between 0 and 1 given the features too.
+        below: the reach k of the lower score, which is at least -k.
+        above: the reach k of the upper score, which is at most 1 + k.
+        clip: whether to clip the lower score at 1 + k and the upper score at -k. Their means still
+            bound E[Y], and lie between 0 and 1 given the features too.
     """
     accepted, positive, pending = person.accepted, person.positive, person.pending
     if person.rejected_positive is not None:
@@ -107,8 +108,8 @@ def sides(rate: Rate, person: Person, found: Scores) -> Sides:
 
     For every candidate t in [0, 1] the mean of part - t whole bounds that of the true values from
     below, or from above. An outcome that is not known yet takes the worse of its two values. Which
-    is worse may depend on t; then the straight line through the worse ones at t = 0 and at t = 1
-    counts, which is worse still in between.
+    value is worse may depend on t; then the straight line through the worse values at t = 0 and
+    t = 1 is used, which is conservative in between.
     """
     below, above = (found.low0, found.low1), (found.high0, found.high1)
     return Sides(
@@ -141,16 +142,16 @@ def averaged(
 ) -> Person:
     """Return the rows with p in place of A, and p s in place of A Y, where p is known.
 
-    Both have the same mean, and the chance in the decision itself is no longer part of them: with
-    the right prediction no unbiased values vary less (Hahn 1998). It is done where the score is
-    neither cut nor clipped, so that p s = p f + A (Y - f) is right on average.
+    Both have the same mean, and no longer vary with the randomness of the decision: with the right
+    prediction, no unbiased values have a smaller variance (Hahn 1998). Rows are averaged only where
+    the score is neither truncated nor clipped, so that p s = p f + A (Y - f) has the right mean.
 
     Args:
         person: the rows of a group.
-        overlap: the smallest propensity at which weighting is trusted.
+        overlap: the smallest propensity used for weighting.
         prediction: f, known before each row.
         below: the reach of the lower score.
-        above: that of the upper one.
+        above: the reach of the upper score.
     """
     p = person.propensity
     if p is None or person.rejected_positive is not None:
@@ -164,12 +165,12 @@ def averaged(
 
 
 def mixed(plain: Sides, smooth: Sides, share: tuple[Floats | float, Floats | float]) -> Sides:
-    """Return a mean of two kinds of values, which bounds a utility as both do.
+    """Return a weighted mean of two kinds of values, which bounds a utility as both do.
 
     Args:
-        plain: the one.
-        smooth: the other.
-        share: how much it counts, on either side; known before each row.
+        plain: the values of rows as they are.
+        smooth: the values of `averaged` rows.
+        share: the weight of `smooth` on either side, known before each row.
     """
     return Sides(
         *(
@@ -185,9 +186,10 @@ def mixed(plain: Sides, smooth: Sides, share: tuple[Floats | float, Floats | flo
 
 
 def best_share(plain: Side, smooth: Side) -> float:
-    """Return how much `averaged` rows shall count to make the ratio of the means vary least.
+    """Return the weight of `averaged` values that minimises the variance of the ratio of means.
 
-    All, if predictions are right. What is seen counts more the more is seen.
+    It is 1 if predictions are right, which is also the prior. Observed values count more the more
+    of them there are.
     """
     whole = [1.0 if side.whole is None else side.whole for side in (plain, smooth)]
     level = float(np.mean(whole[0]))
@@ -199,12 +201,12 @@ def best_share(plain: Side, smooth: Side) -> float:
 
 
 def extremes(rate: Rate, k: float, *, smooth: bool = False) -> list[tuple[Any, Any]]:
-    """Return part and whole of the people furthest out, of scores cut to between -k and 1 + k.
+    """Return part and whole of the most extreme people, for scores between -k and 1 + k.
 
-    Everybody else's, for each candidate, are between theirs: values are linear in the score.
+    Values are linear in the score, so for each candidate all others lie between these.
 
     Args:
-        rate: what is measured.
+        rate: the rate to bound.
         k: the reach of scores.
         smooth: whether some of the values are those of `averaged` rows.
     """
@@ -217,20 +219,21 @@ def extremes(rate: Rate, k: float, *, smooth: bool = False) -> list[tuple[Any, A
 
 
 def furthest(k: Floats | float, *, up: bool) -> list[tuple[int, int, Any]]:
-    """Return A, A Y and the largest (or smallest) score: rejected, accepted and good, and bad.
+    """Return A, A Y and the largest or smallest score if rejected, if good and if bad.
 
-    A good outcome's score is 1 at least and 1 + k at most, a bad one's between -k and 0.
+    The score of a good outcome is between 1 and 1 + k, that of a bad outcome between -k and 0.
     """
     return [(0, 0, 1), (1, 1, 1 + k), (1, 0, 0)] if up else [(0, 0, 0), (1, 1, 1), (1, 0, -k)]
 
 
 def furthest_averaged(below: Floats | float, above: Floats | float) -> list[tuple[Any, Any, Any]]:
-    """Return p, p s and s of people between whom all `averaged` ones are.
+    """Return p, p s and s of the most extreme `averaged` people.
 
-    With o = (1 - p) / p a rejected person's score is f, a good outcome's 1 + (1 - f) o and a bad
-    one's -f o, where f o <= below and (1 - f) o <= above; so p >= 1 / (1 + below + above). On such
-    a range of p and s sums of p, p s and s are largest at its boundary. Part of that is the
-    curve s = 1 / p, which lies between its chord and its tangents; and its mirror image.
+    With o = (1 - p) / p, the score of a rejected person is f, of a good outcome 1 + (1 - f) o and
+    of a bad outcome -f o, where f o <= below and (1 - f) o <= above; so
+    p >= 1 / (1 + below + above). On this range of p and s, linear combinations of p, p s and s are
+    largest on the boundary. Part of the boundary is the curve s = 1 / p, which lies between its
+    chord and its tangents, and another part is its mirror image.
     """
     least = 1 / (1 + below + above)
     good = [
@@ -247,7 +250,7 @@ def furthest_averaged(below: Floats | float, above: Floats | float) -> list[tupl
 
 
 def by_unit(side: Side, unit: NDArray[np.intp] | None) -> Side:
-    """Return the mean of every person's values; rows of one person follow each other."""
+    """Return the mean of every person's values; rows of one person are consecutive."""
     if unit is None or not len(unit):
         return side
     starts = np.flatnonzero(np.concatenate([[True], unit[1:] != unit[:-1]]))
@@ -260,17 +263,17 @@ def by_unit(side: Side, unit: NDArray[np.intp] | None) -> Side:
 
 
 def reach(people: int, alpha: float) -> float:
-    """Return how far scores may stray, from the number of rows alone: the more the bolder.
+    """Return the reach of scores for a number of people; it increases with the number.
 
-    Stakes shrink with the root of the number of rows, and can bear what grows with it.
+    Stakes decrease with the root of the number of people, so the reach may grow with it.
     """
     return max(1.0, (people / (8 * np.log(1 / alpha))) ** 0.5)
 
 
 def running_prediction(person: Person, overlap: float) -> Floats:
-    """Return for each row the share of positives among the accepted before it with a similar p.
+    """Return for each row the share of positives among earlier accepted rows with a similar p.
 
-    A prediction may use the past of the game, so none has to come with the log.
+    A prediction may use the rows before, so the log need not contain a score.
     """
     if person.propensity is None:
         raise ValueError("a running prediction needs propensities")
@@ -279,7 +282,7 @@ def running_prediction(person: Person, overlap: float) -> Floats:
     known = person.accepted if person.pending is None else person.accepted - person.pending
     seen = np.where(person.propensity >= overlap, known, 0.0)
     good = seen * person.positive
-    # What comes before a row is what comes before its person: rows of one may share a decision.
+    # Only rows before a row's person count as past: rows of one person may share a decision.
     start = np.arange(rows)
     if person.unit is not None and rows:
         first = np.concatenate([[True], person.unit[1:] != person.unit[:-1]])
@@ -288,7 +291,7 @@ def running_prediction(person: Person, overlap: float) -> Floats:
     overall = (good_before + 0.5) / (before + 1)
     order = np.argsort(bins, kind="stable")
     count, total = (np.concatenate([[0.0], np.cumsum(x[order])]) for x in (seen, good))
-    # The place of a row among those of its bin, and of the first of these, among all by bin.
+    # Positions in the order by bin: of each row, and of the first row in its bin.
     place = np.searchsorted(bins[order] * rows + order, bins * rows + start)
     base = np.searchsorted(bins[order], np.arange(BINS))[bins]
     return (total[place] - total[base] + 2 * overall) / (count[place] - count[base] + 2)

@@ -1,8 +1,9 @@
-"""Hidden confounding: what if decisions knew something of the outcome that the log does not hold?
+"""Sensitivity to hidden confounding by information about the outcome that is not in the log.
 
-The marginal sensitivity model (Tan 2006): with L >= 1 the odds of acceptance of two people whom the
-log shows as alike differ by a factor of L at most. For a binary outcome with accepted share m the
-rejected share then lies in [max(m / L, 1 - L (1 - m)), min(L m, 1 - (1 - m) / L)].
+In the marginal sensitivity model (Tan 2006) with L >= 1, the odds of acceptance of two people who
+look alike in the log differ by a factor of at most L. If m is the share of good outcomes among the
+accepted, the share among the rejected then lies in
+[max(m / L, 1 - L (1 - m)), min(L m, 1 - (1 - m) / L)].
 """
 
 from typing import NamedTuple
@@ -17,11 +18,11 @@ from sellf.logs.sums import Sums
 LEVELS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0)
 """The values of L that are reported."""
 LARGEST = 100.0
-"""Verdicts that stand up to this are not doubted further."""
+"""The largest value of L at which verdicts are tested."""
 
 
 class Shift(NamedTuple):
-    """How far hidden confounding can move each group's utility."""
+    """The largest shifts of each group's utility under hidden confounding."""
 
     down: Floats
     up: Floats
@@ -32,7 +33,7 @@ def rejected_share(m: Floats, level: float) -> tuple[Floats, Floats]:
 
     Args:
         m: P(Y = 1 | A = 1, x).
-        level: L, how much the odds of acceptance may differ; 1 means no confounding.
+        level: L, the factor by which the odds of acceptance may differ; 1 means no confounding.
     """
     low = np.maximum(m / level, 1 - level * (1 - m))
     high = np.minimum(level * m, 1 - (1 - m) / level)
@@ -40,10 +41,10 @@ def rejected_share(m: Floats, level: float) -> tuple[Floats, Floats]:
 
 
 def shift(rate: Rate, sums: Sums, level: float) -> Shift:
-    """Return by how much utilities can differ from those without hidden confounding.
+    """Return how far utilities can differ from those without hidden confounding.
 
-    Alike are people of one group and stratum. Where overlap fails m is not known, and what the
-    other intervals say (anything is possible there) stands.
+    People of the same group and stratum count as alike. Without overlap m is unknown; there the
+    other intervals already allow every outcome, and nothing is added.
     """
     accepted = sums.accepted - sums.weak_accepted
     rejected = sums.people - sums.weak - accepted

@@ -1,8 +1,8 @@
-"""Shares of people: exact intervals for one, and a provably valid one for a difference of two.
+"""Binomial shares: exact intervals for one share, and valid bounds on a difference of two.
 
-Where every value is 0 or 1, a group's utility is a binomial share: acceptance, and the other
-notions where the outcome of everyone is known or where nothing is assumed about the rejected.
-Opportunity is a share of those it is about, given how many they are.
+Where every value is 0 or 1, a group's utility is a binomial share. This holds for acceptance, and
+for the other notions if everyone's outcome is known or nothing is assumed about the rejected.
+Opportunity is a share of the qualified, conditional on their number.
 """
 
 from typing import NamedTuple
@@ -13,23 +13,23 @@ from scipy.special import betaincinv
 from sellf.audit.tails import Spread, quantile
 
 BOX = 0.01
-"""The part of alpha for each end of the two intervals that bound the variance."""
+"""The share of alpha for each end of the two intervals that bound the variance."""
 
 
 class Share(NamedTuple):
-    """How many of how many."""
+    """A count out of a number of people."""
 
     count: float  # pyright: ignore[reportIncompatibleMethodOverride]
     people: float
 
     @property
     def value(self) -> float:
-        """The share; a half of nobody."""
+        """The share; 1/2 if there are no people."""
         return self.count / self.people if self.people else 0.5
 
 
 def lower(share: Share, alpha: float) -> float:
-    """Return a number that the true share is below with probability alpha at most.
+    """Return a lower bound on the true share that fails with probability at most alpha.
 
     Clopper and Pearson (1934).
     """
@@ -38,16 +38,16 @@ def lower(share: Share, alpha: float) -> float:
 
 
 def upper(share: Share, alpha: float) -> float:
-    """Return a number that the true share is above with probability alpha at most."""
+    """Return an upper bound on the true share that fails with probability at most alpha."""
     k, n = share
     return float(betaincinv(k + 1, n - k, 1 - alpha)) if k < n else 1.0
 
 
 def lower_difference(first: Share, second: Share, alpha: float) -> float:
-    """Return a number that first minus second is below with probability alpha at most.
+    """Return a lower bound on first minus second that fails with probability at most alpha.
 
     The tail of the difference is bounded for all pairs of shares within two exact intervals, which
-    have a part of alpha.
+    use a small share of alpha.
     """
     if not first.people or not second.people:
         return -1.0

@@ -1,4 +1,4 @@
-"""From evidence to disparities within strata."""
+"""Computation of disparities within strata, and standardised over them."""
 
 from typing import Any, NamedTuple
 
@@ -20,12 +20,12 @@ from sellf.logs.names import Values, is_missing, say
 
 MOST_STRATA = 200
 MOST_VALUES = 20
-"""A column of more different numbers than this is cut into bands,"""
+"""Numeric columns with more distinct values than this are cut into bands."""
 BANDS = 5
-"""so many, of equally many people."""
+"""The number of bands, each with equally many people."""
 
 FEWEST_ACCEPTED = 100
-"""Of a group in a stratum, for the normal approximation."""
+"""The smallest number of accepted people of a group in a stratum for the normal approximation."""
 
 
 class Cell(NamedTuple):
@@ -41,9 +41,9 @@ def within(
     """Return the disparity of one rate within strata.
 
     Args:
-        audit: of the rate, over all strata.
+        audit: the audit of the rate over all strata.
         evidence: the log.
-        columns: whose values make the strata.
+        columns: the columns whose values define the strata.
         reference: the group that others are compared with; None: the one with the largest rate.
     """
     rows = evidence.rows
@@ -127,7 +127,7 @@ def within(
 
 
 def strata(columns: dict[str, Values]) -> tuple[list[str], NDArray[np.intp]]:
-    """Return the names of the strata and each row's place among them."""
+    """Return the names of the strata and each row's index among them."""
     words = [_words(name, values) for name, values in columns.items()]
     rows = [", ".join(parts) for parts in zip(*words, strict=True)]
     labels, codes = np.unique(np.array(rows), return_inverse=True)
@@ -140,14 +140,14 @@ def strata(columns: dict[str, Values]) -> tuple[list[str], NDArray[np.intp]]:
 
 
 def _words(name: str, values: Values) -> list[str]:
-    """Return what to call each row's value: the value itself, or a band of numbers."""
+    """Return the label of each row's value: the value itself, or a band of numbers."""
     gone = is_missing(values)
     if values.dtype.kind in "iuf" and len(np.unique(values[~gone])) > MOST_VALUES:
         known = values[~gone].astype(float)
         cuts = np.unique(np.quantile(known, np.linspace(0, 1, BANDS + 1)))
         place = np.clip(np.searchsorted(cuts, values.astype(float), side="right") - 1, 0, None)
         place = np.minimum(place, len(cuts) - 2)
-        # The number first, so that bands are listed in their order.
+        # The band number comes first, so that bands are sorted in their order.
         bands = [f"{name} band {k + 1}: {cuts[k]:g} to {cuts[k + 1]:g}" for k in place]
     else:
         bands = [f"{name}={say(value)}" for value in values.tolist()]
@@ -168,14 +168,14 @@ def standardised(
     """Return the mean of the strata's differences, and whether its interval is finite-sample.
 
     Args:
-        rate: what is measured.
+        rate: the rate to compare.
         cells: the share of each stratum and its two groups.
-        delta: the chance to miss.
+        delta: the error probability.
     """
     groups = [cell.group for _, one, other in cells for cell in (one, other)]
     exact = all(methods.kind(rate, group) == "exact" for group in groups)
     finite = all(methods.METHODS[methods.kind(rate, group)].finite_sample for group in groups)
-    # With few outcomes in a stratum the normal approximation is far off.
+    # With few outcomes in a stratum the normal approximation is inaccurate.
     few = any(group.accepted < FEWEST_ACCEPTED for group in groups)
     middle = sum(share * (one.value - other.value) for share, one, other in cells)
     bound = _exact if exact else _together if few and finite else _normal
@@ -186,7 +186,7 @@ def standardised(
 
 
 def _exact(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -> float:
-    """Return a bound from below where every value is 0 or 1, by the tails of weighted sums."""
+    """Return a lower bound for values of 0 or 1, from the tails of weighted sums."""
     total, terms = 0.0, []
     for share, one, other in cells:
         first, second = one.shares(rate)[0], other.shares(rate)[1]
@@ -202,7 +202,7 @@ def _exact(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) ->
 
 
 def _together(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -> float:
-    """Return a bound from below by the strata's own, which hold together."""
+    """Return a lower bound from the bounds of the strata, which hold together."""
     each = alpha / len(cells)
     return sum(
         share * max(methods.lower_difference(rate, one, other, each), -1.0)
@@ -211,7 +211,7 @@ def _together(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float)
 
 
 def _normal(rate: Rate, cells: list[tuple[float, Group, Group]], alpha: float) -> float:
-    """Return a bound from below by the normal approximation."""
+    """Return a lower bound by the normal approximation."""
     total = variance = 0.0
     for share, one, other in cells:
         first, second = ends(rate, one), ends(rate, other)

@@ -1,4 +1,4 @@
-"""Given the same circumstances: the disparity within strata, and standardised over them."""
+"""The disparity within strata, and standardised over them."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from sellf.numbers import confidence
 
 
 def of_difference(difference: Interval, omega: float) -> Verdict:
-    """Say whether a signed difference is within the tolerance, whichever way round."""
+    """Return the verdict on a signed difference, in either direction."""
     low, value, high = difference
     least = max(low, -high, 0.0)
     return decide(Interval(least, max(abs(value), least), max(abs(low), abs(high))), omega)
@@ -18,7 +18,7 @@ def of_difference(difference: Interval, omega: float) -> Verdict:
 
 @dataclass(frozen=True)
 class StratumGap:
-    """Two groups beside each other, in one stratum."""
+    """The comparison of two groups in one stratum."""
 
     stratum: str
     group: str
@@ -26,7 +26,7 @@ class StratumGap:
     people: int
     other_people: int
     share: float
-    """Of everybody in strata with both groups, how many are in this one."""
+    """The share of the people in strata with both groups who are in this one."""
     rate: float
     other_rate: float
     difference: Interval
@@ -36,25 +36,25 @@ class StratumGap:
 
 @dataclass(frozen=True)
 class Standardised:
-    """Two groups beside each other as if both had the same strata as everybody together."""
+    """The comparison of two groups, standardised to the strata of everybody together."""
 
     group: str
     against: str
     crude: float
     """The difference without regard to strata."""
     standardised: Interval
-    """The mean of the strata's differences, by the people in them."""
+    """The mean of the strata's differences, weighted by their numbers of people."""
     composition: float
-    """The rest: since the groups are not in the same strata."""
+    """The rest of the crude difference, because the groups are in different strata."""
     left_out: int
-    """People in strata that one of the two groups is not in."""
+    """The number of people in strata that contain only one of the two groups."""
     finite_sample: bool
     verdict: Verdict
 
 
 @dataclass(frozen=True)
 class Within(Measured):
-    """The disparity given the same circumstances."""
+    """The disparity within strata of people in the same circumstances."""
 
     key: ClassVar[str] = "within"
     heading: ClassVar[str] = "Given the same circumstances"
@@ -100,7 +100,7 @@ class Within(Measured):
         }
 
     def notes(self) -> list[str]:
-        """Return where the differences come from, and what holds together."""
+        """Return the decomposition of the differences, and which intervals hold together."""
         lines = []
         for one in self.overall:
             kind = "" if one.finite_sample else ", asymptotic"
@@ -122,12 +122,13 @@ class Within(Measured):
                 )
         lines.append(
             f"The intervals of all strata hold together with {confidence(self.delta)} confidence. "
-            "Circumstances that are themselves a result of unequal treatment explain nothing away."
+            "Circumstances that are themselves a result of unequal treatment do not justify a "
+            "difference."
         )
         return lines
 
     def plot(self) -> Any:
-        """Draw where the differences come from; needs matplotlib."""
+        """Plot the differences by stratum and standardised; needs matplotlib."""
         from sellf.audit.picture import draw_strata
 
         return draw_strata(self)

@@ -1,4 +1,4 @@
-"""What bounds a utility where only sums of a log are known."""
+"""Bounds on a utility for groups of which only sums are known."""
 
 from typing import NamedTuple
 
@@ -13,20 +13,20 @@ from sellf.logs.sums import Sums
 
 CONSTANT = np.array([1.0, 0.0, 0.0, 0.0])
 SURE = 1e-6
-"""The chance to miss of the bounds below, which are about figures that very many rows agree on."""
+"""The error probability of the auxiliary bounds below, which very many rows determine well."""
 
 
 def sample(rate: Rate, total: Sums, overlap: float, predicted: bool) -> tuple[Sample, Sample]:
-    """Return what bounds a utility from both sides, for a group of which only sums are known.
+    """Return the moments that bound a utility from both sides, from sums alone.
 
-    Without a score everyone is predicted the share of good outcomes among the group's accepted.
-    That comes from the same rows, which moves the score's mean by at most the error of that share
-    times the mean of 1 - A / p; both are bounded.
+    Without a score, the prediction for everyone is the share of good outcomes among the group's
+    accepted. It comes from the same rows, which moves the score's mean by at most the error of that
+    share times the mean of 1 - A / p; both are bounded.
 
     Args:
-        rate: what is measured.
-        total: the sums of the group, over all strata.
-        overlap: the smallest propensity that is weighted by.
+        rate: the rate to bound.
+        total: the sums of the group over all strata.
+        overlap: the smallest propensity used for weighting.
         predicted: whether the log has predictions.
     """
     n, log = float(total.people), float(np.log(1 / SURE))
@@ -65,7 +65,7 @@ def sample(rate: Rate, total: Sums, overlap: float, predicted: bool) -> tuple[Sa
 
 def _raw(rate: Rate, x: "Scored") -> Floats:
     """Return the means of part^i whole^j for i + j <= 2; those of higher powers are not known."""
-    # Of the products of 1, A, A Y and the score.
+    # The sums of products of 1, A, A Y and the score.
     products = np.array(
         [
             [x.n, x.accepted, x.positive, x.total],
@@ -91,26 +91,26 @@ def _weights(sums: Counts) -> tuple[float, float, float, float]:
 
 
 def _norms(rate: Rate, x: "Scored", scored: float, missed: float) -> tuple[float, float]:
-    """Return what `Sample.norms` asks for.
+    """Return the bounds of `Sample.norms`.
 
     Args:
-        rate: what is measured.
+        rate: the rate to bound.
         x: the sums of the score.
         scored: a bound on (E s^4)^(1/4).
-        missed: on (E (A Y - s)^4)^(1/4).
+        missed: a bound on (E (A Y - s)^4)^(1/4).
     """
     # E(mean of n - its mean)^4 <= 3 E x^4 / n^2, and Markov's inequality.
     off = (3 / SURE) ** 0.25 * (max(scored, missed) + 1) / x.n**0.5
 
     def norm(sums: Counts, *, centred: bool) -> float:
         level, accepted, both, score = _weights(sums)
-        # The score enters as s or as A Y - s, whatever is left as a few values.
+        # The score enters as s or as A Y - s; the remainder takes only a few values.
         total, bound = (x.total, scored) if score >= 0 else (x.positive - x.total, missed)
         both = both if score >= 0 else both + score
         rest = np.array([level, level + accepted, level + accepted + both])
         if not centred:
             return abs(score) * bound + float(np.abs(rest).max())
-        # A value that is one of two, less its mean: 0.54 times their distance at most.
+        # A variable with two values, minus its mean: at most 0.54 times their distance.
         around = bound + min(abs(total) / x.n + off, 1.0)
         return abs(score) * around + 0.54 * float(np.ptp(rest))
 
@@ -122,46 +122,46 @@ def _norms(rate: Rate, x: "Scored", scored: float, missed: float) -> tuple[float
 
 
 def _moves(rate: Rate, weight: float, share: float) -> tuple[float, float]:
-    """Return how far outcomes that are not known yet can move each side, if good instead of bad.
+    """Return how far pending outcomes can move each side if they are good instead of bad.
 
-    For somebody accepted with chance p that is d + c / p, for every candidate at most as at 0 or
-    at 1.
+    A person accepted with probability p contributes d + c / p, which over all candidates is largest
+    at 0 or at 1.
 
     Args:
-        rate: what is measured.
-        weight: the mean of 1 / p over all people, of those without an outcome.
-        share: the share of these.
+        rate: the rate to bound.
+        weight: the sum of 1 / p over people without an outcome, divided by the number of people.
+        share: the share of people without an outcome.
     """
     (_, _, d0, c0), (_, _, d1, c1) = map(_weights, rate.sums)
     ends = [(d0, c0)] if rate.is_mean else [(d0, c0), (d0 - d1, c0 - c1)]
-    # 1 / p is 1 at least: where c and d have opposite signs, d counts less c.
+    # 1 / p is at least 1: if c and d have opposite signs, part of d cancels.
     up = [max(c, 0) * weight + max(d + min(c, 0), 0) * share for d, c in ends]
     down = [max(-c, 0) * weight + max(-d - max(c, 0), 0) * share for d, c in ends]
     return max(down), max(up)
 
 
 class Scored(NamedTuple):
-    """Sums of one of the scores of E[Y], with what it goes together with."""
+    """Sums of one of the scores of E[Y] and of its products with other variables."""
 
     n: float
     accepted: float
     positive: float
     total: float
-    """Of the score x."""
+    """The sum of the score x."""
     square: float
-    """Of x^2."""
+    """The sum of x^2."""
     with_positive: float
-    """Of A Y x."""
+    """The sum of A Y x."""
     with_accepted: float
-    """Of A x."""
+    """The sum of A x."""
 
 
 def score_moments(sums: Sums, constant: float | None) -> tuple[Scored, Scored]:
     """Return the sums of the lower and of the upper score of E[Y].
 
     Args:
-        sums: of one group.
-        constant: predict this for everyone, instead of what the log predicts.
+        sums: the sums of one group.
+        constant: the prediction for everyone, in place of the log's; None: use the log's.
     """
     n, a, ay = float(sums.people), float(sums.accepted), float(sums.positive)
     if constant is None:
@@ -183,5 +183,5 @@ def score_moments(sums: Sums, constant: float | None) -> tuple[Scored, Scored]:
     lower = Scored(
         n, a, ay, score + seen, square + seen, with_positive + seen, with_accepted + seen
     )
-    # A rejected person's label may be 1: it adds to the score where A = 0.
+    # The label of a rejected person may be 1, which adds to the score where A = 0.
     return lower, lower._replace(total=lower.total + hidden, square=lower.square + hidden)

@@ -1,9 +1,9 @@
-"""How far a sum of independent terms strays from its mean: bounds that hold at every sample size.
+"""Tail bounds for a sum of independent terms, valid at every sample size.
 
 T is a sum of independent terms with mean 0, such as the error of a mean or of a difference of two
 means. `radius` returns q with P(T >= q) <= alpha. Nothing here depends on the order of the rows.
-Three bounds on the tail are known, each proven for every number of terms; the smallest counts,
-since each bounds the same probability:
+Three bounds on the tail are used, each proven for every number of terms; since all of them bound
+the same probability, the smallest is taken:
 
 - Bentkus (2004): from the variance and the largest term, at most 1.26 times the normal quantile in
   the limit;
@@ -11,10 +11,10 @@ since each bounds the same probability:
 - the same after exponential tilting (Cramer's change of measure), where the error is multiplied by
   the tail itself. `_tilted` has the derivation.
 
-The moments that these need are not known. They are bounded from the sample, each with a small share
-of alpha: a nonnegative term Z falls short of its mean by y on average with probability at most
-exp(-n y^2 / (2 E Z^2)), which bounds second and fourth moments from above: Z^2 <= Z times its
-range.
+The required moments are unknown. They are bounded from the sample, each with a small share of
+alpha: the mean of n nonnegative terms Z is below E Z by y or more with probability at most
+exp(-n y^2 / (2 E Z^2)). With Z^2 at most Z times its range, this bounds second and fourth moments
+from above.
 """
 
 from collections.abc import Sequence
@@ -24,49 +24,49 @@ import numpy as np
 from scipy.special import betainc, log_ndtr, ndtri
 
 BERRY_ESSEEN = 0.56
-"""Shevtsova (2010), for terms that need not have the same law."""
+"""Shevtsova's (2010) constant, for terms that need not be identically distributed."""
 SHARE = 0.02
-"""The part of alpha for each of four bounds on moments."""
+"""The share of alpha for each of four bounds on moments."""
 GRID = np.linspace(0.0, 1.0, 72) ** 1.6 * 1.8
-"""How far beyond the normal quantile to look for the end of the tilted bound."""
+"""Distances beyond the normal quantile at which the tilted bound is evaluated."""
 TILTS = np.linspace(-1.0, 1.0, 7)
 
 
 class Term(NamedTuple):
-    """One group's part of T: its rows' values less their mean, each times `scale`."""
+    """One group's part of T: its rows' values minus their mean, times `scale`."""
 
     scale: float
     n: float
     variance: float
-    """Of the sample, divided by n."""
+    """The sample variance with divisor n."""
     fourth: float
     """The fourth central moment of the sample, or a bound on the true one: see `bounded`."""
     reach: float
-    """The most that a value can differ from the mean, fixed before the data were seen."""
+    """The largest possible distance of a value from the mean, fixed before seeing the data."""
     bounded: bool = False
-    """Whether `fourth` is a bound on the true moment already."""
+    """Whether `fourth` is already a bound on the true moment."""
 
 
 class Spread(NamedTuple):
-    """Bounds on the moments of T; all hold together but for a small chance."""
+    """Bounds on the moments of T; all hold together with high probability."""
 
     low: float
-    """Of the variance."""
+    """Lower bound on the variance; `high` is the upper bound."""
     high: float
     fourth: float
-    """Of the sum of the terms' fourth moments."""
+    """Upper bound on the sum of the terms' fourth moments."""
     largest: float
-    """The most that one row adds."""
+    """The largest contribution of one row."""
     rows: float
 
 
 def radius(terms: Sequence[Term], alpha: float, *, sharp: bool = True) -> float:
-    """Return q with P(T >= q) <= alpha, T being the sum of all terms.
+    """Return q with P(T >= q) <= alpha, where T is the sum of all terms.
 
     Args:
-        terms: one for each group.
-        alpha: the chance that T reaches q.
-        sharp: try all bounds; else Bentkus' alone, which is as good for a very small alpha.
+        terms: one term per group.
+        alpha: the bound on the probability that T reaches q.
+        sharp: whether to try all bounds; else only Bentkus', which is as good for very small alpha.
     """
     if any(term.n < 2 for term in terms):
         return float("inf")
@@ -74,11 +74,11 @@ def radius(terms: Sequence[Term], alpha: float, *, sharp: bool = True) -> float:
 
 
 def spread(terms: Sequence[Term], alpha: float) -> Spread:
-    """Return bounds on the moments of T; each of the four kinds fails with probability alpha."""
+    """Return four bounds on moments of T; each fails with probability at most alpha."""
     log, log_each = np.log(1 / alpha), np.log(2 * len(terms) / alpha)
     seen = known = fourth = largest = rows = 0.0
     for scale, n, variance, moment, reach, bounded in terms:
-        # Where the mean may be (Maurer and Pontil 2009): moments are about it, not the sample's.
+        # The error of the sample mean (Maurer and Pontil 2009): moments are about the true mean.
         unbiased = variance * n / (n - 1)
         off = (2 * unbiased * log_each / n) ** 0.5 + 14 * reach * log_each / (3 * (n - 1))
         off = min(off, reach)
@@ -109,8 +109,8 @@ def quantile(moments: Spread, alpha: float, *, sharp: bool = True) -> float:
 def _bentkus(variance: float, largest: float, rows: float, alpha: float) -> float:
     """Return the quantile by Bentkus (2004), Theorem 1.1: E(T - t)+^2 <= E(S - t)+^2.
 
-    S is a sum of as many independent terms with two values each, the largest one and one below 0,
-    and the same variance. So P(T >= q) <= E(S - t)+^2 / (q - t)^2 for every t < q.
+    S is a sum of equally many independent terms with the same variance and two values each,
+    `largest` and one below 0. So P(T >= q) <= E(S - t)+^2 / (q - t)^2 for every t < q.
     """
     n = float(np.ceil(rows))
     each = variance / n
@@ -144,15 +144,15 @@ def _standard(fourth: float, largest: float, alpha: float) -> float:
 
 
 def _tilted(y: np.ndarray, fourth: float, third: float, largest: float) -> np.ndarray:
-    """Return bounds on P(S >= y), S being a sum with variance 1.
+    """Return upper bounds on P(S >= y), where S is a sum with variance 1.
 
     With the law tilted by exp(l s), P(S >= y) = e^K E_l[e^(-l S); S >= y], K = ln E e^(l S). Under
     the tilted law S has mean m = K'(l), variance v = K''(l) and a Berry-Esseen error d, and
     integration by parts gives at most e^K (E[e^(-l N); N >= y] + 2 d e^(-l y)) for a normal N with
     mean m and variance v. For terms within h = largest, Taylor's formula with k the sum of the
     third moments, |k| <= `third`, gives K = l^2 / 2 + l^3 k / 6, m = l + l^2 k / 2 and v = 1 + l k,
-    each up to a multiple of `fourth` that is bounded below. The worst case over k and those
-    remainders counts. l = y is the choice that makes the error smallest.
+    each up to a multiple of `fourth` that is bounded in the code below. The result is the worst
+    case over k and those remainders. The choice l = y makes the error smallest.
     """
     tilt = y[:, None]
     grown = np.exp(np.minimum(tilt * largest, 50.0))

@@ -1,4 +1,4 @@
-"""What a report calls decisions and outcomes: a log of stops does not speak of applicants."""
+"""User-defined terms for decisions and outcomes in reports, such as "searched" and "found"."""
 
 import re
 from collections.abc import Mapping
@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 from sellf.errors import InputError
 
 AS_THEY_ARE = frozenset({"names", "x_names", "command", "date"})
-"""Fields that hold names from the log, or what to type."""
+"""Fields that hold names from the log or commands, and are not rewritten."""
 
 
 class Words(NamedTuple):
-    """What to say for accepted, and for a good outcome."""
+    """The terms for accepted and for a good outcome."""
 
     accepted: str
     good: str
 
     @classmethod
     def of(cls, text: Any) -> "Words | None":
-        """Return the words that 'searched,found' names; None for none."""
+        """Parse two terms such as 'searched,found'; None stays None."""
         if text is None:
             return None
         parts = [part.strip() for part in str(text).split(",")]
@@ -31,13 +31,13 @@ class Words(NamedTuple):
         return cls(*parts)
 
     def rewrite(self, text: str) -> str:
-        """Return a text in these words."""
+        """Return a text with these terms."""
         for pattern, new in self._changes():
             text = pattern.sub(lambda found, new=new: _as_begun(found[0], new), text)
         return text
 
     def page(self, value: Any) -> Any:
-        """Return what a page is made of in these words; names from the log stay as they are."""
+        """Return the contents of a page with these terms; names from the log are unchanged."""
         if isinstance(value, str):
             return self.rewrite(value)
         if is_dataclass(value) and not isinstance(value, type):
@@ -46,7 +46,7 @@ class Words(NamedTuple):
             named = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
             kept = {name: self._field(name, content) for name, content in named.items()}
             return replace(value, **kept)
-        if isinstance(value, Mapping):  # a table: its heads are ours, its cells are data
+        if isinstance(value, Mapping):  # a table: only its column names are rewritten
             return {self.page(name): content for name, content in value.items()}
         if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
             return type(value)(self.page(item) for item in value)
@@ -80,7 +80,7 @@ class Words(NamedTuple):
             ("applications", "cases"),
             ("applicants", "people"),
         ]
-        # A flag such as --hide-rejected-outcomes is what it is.
+        # Flags such as --hide-rejected-outcomes are not rewritten.
         return [
             (re.compile(rf"(?<![-\w]){re.escape(old)}(?![-\w])", re.IGNORECASE), new)
             for old, new in changes
@@ -88,5 +88,5 @@ class Words(NamedTuple):
 
 
 def _as_begun(old: str, new: str) -> str:
-    """Return the new words, with a capital letter if the old ones had one."""
+    """Return the new term, capitalised if the old one was."""
     return new[:1].upper() + new[1:] if old[:1].isupper() else new

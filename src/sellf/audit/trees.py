@@ -1,8 +1,9 @@
-"""Boosted trees of scikit-learn evaluated by tables: the same numbers in a fraction of the time.
+"""Fast evaluation of scikit-learn's boosted trees by lookup tables, with identical results.
 
-Every leaf of a tree has a bit. The value of a feature rules out the leaves on the other side of
-every split on it, so there is one table of leaves by tree and feature; what all features leave is
-one leaf. Looking up has no branches, which is what walking down a tree spends its time on.
+Every leaf of a tree is a bit. The value of a feature rules out the leaves on the other side of
+every split on that feature, so each tree has one table of possible leaves per feature; the leaves
+allowed by all features intersect in a single leaf. Table lookups avoid the branches on which
+walking down a tree spends its time.
 """
 
 import os
@@ -17,34 +18,33 @@ from scipy.special import expit
 from sellf.logs.person import Floats
 
 LEAVES = 15
-"""A tree may have so many: a bit each of 16, the last of which is never set."""
+"""The largest number of leaves of a tree: one of 16 bits each, the last of which is never set."""
 ENTRIES = 8192
-"""Features are taken together while their table has no more entries than fit into a core's cache.
-"""
+"""The largest table of combined features, which must fit into a core's cache."""
 ROWS = 16_384
-"""Rows that are looked up together, likewise."""
+"""The number of rows that are looked up together, limited by the cache as well."""
 
 Masks = NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """How the values of a column become numbers of bins; the last bin is for none."""
+    """The binning of a column; the last bin is for missing and unknown values."""
 
     place: int
-    """Of the column."""
+    """The index of the column."""
     cuts: Floats
-    """Where its bins end, or the values that are categories."""
+    """The upper ends of the bins, or the categories."""
     words: bool
-    """Whether it is one of categories."""
+    """Whether the column is categorical."""
 
     @property
     def bins(self) -> int:
-        """How many there are."""
+        """The number of bins."""
         return len(self.cuts) + (1 if self.words else 2)
 
     def numbers(self, values: Floats) -> NDArray[np.intp]:
-        """Return the number of each value's bin."""
+        """Return the index of each value's bin."""
         found = np.searchsorted(self.cuts, values)
         if self.words:
             near = self.cuts[np.minimum(found, len(self.cuts) - 1)]
@@ -54,24 +54,24 @@ class Feature:
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree: which leaves each bin leaves, and the leaves' values."""
+    """One tree: the leaves that each bin allows, and the values of the leaves."""
 
     tables: tuple[tuple[int, Masks], ...]
-    """By the number of the features that are taken together."""
+    """Tables of allowed leaves, each with the index of its combined features."""
     values: Floats
 
 
 @dataclass(frozen=True)
 class Trees:
-    """A sum of trees, which predicts the chance that something is 1."""
+    """A sum of trees, which predicts the probability that a binary target is 1."""
 
     together: tuple[tuple[Feature, ...], ...]
-    """Features that are looked up together."""
+    """The features that are combined in one table."""
     trees: tuple[Tree, ...]
     start: float
 
     def __call__(self, matrix: Floats) -> Floats:
-        """Return the chance for each row."""
+        """Return the probability for each row."""
         total = np.full(len(matrix), self.start)
         starts = range(0, len(matrix), ROWS)
         with ThreadPoolExecutor(_cores()) as pool:
@@ -79,14 +79,14 @@ class Trees:
         return expit(total)
 
     def _add(self, matrix: Floats, total: Floats) -> None:
-        """Add what the trees say of some rows."""
+        """Add the values of all trees for some rows."""
         bins = [_numbers(features, matrix) for features in self.together]
         left, more = (np.empty(len(matrix), np.uint16) for _ in range(2))
         value, by_leaf = np.empty(len(matrix)), np.zeros(1 << LEAVES)
         for tree in self.trees:
-            left.fill(1)  # of a tree that is one leaf
+            left.fill(1)  # for a tree with a single leaf
             for number, (place, table) in enumerate(tree.tables):
-                # Numbers of bins are in range; to say so saves a copy.
+                # Bin indices are in range; mode="clip" avoids a copy.
                 np.take(table, bins[place], out=more if number else left, mode="clip")
                 if number:
                     np.bitwise_and(left, more, out=left)
@@ -96,13 +96,13 @@ class Trees:
 
 
 def _cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def _numbers(features: tuple[Feature, ...], matrix: Floats) -> NDArray[np.intp]:
-    """Return the number of each row's combination of bins."""
+    """Return the index of each row's combination of bins."""
     found = np.zeros(len(matrix), dtype=np.intp)
     for feature in features:
         found *= feature.bins
@@ -111,14 +111,14 @@ def _numbers(features: tuple[Feature, ...], matrix: Floats) -> NDArray[np.intp]:
 
 
 def as_tables(estimator: Any, rows: Floats) -> Trees | None:
-    """Return a fitted HistGradientBoostingClassifier as tables; None if it cannot be.
+    """Convert a fitted HistGradientBoostingClassifier to tables; None if that is not possible.
 
-    What a model is made of is not part of scikit-learn's interface, so what comes of it is compared
-    with the model's own predictions.
+    The internals of a model are not part of scikit-learn's public interface, so the result is
+    compared with the model's own predictions.
 
     Args:
-        estimator: of two classes.
-        rows: some features, to compare on.
+        estimator: a classifier with two classes.
+        rows: features on which predictions are compared.
     """
     try:
         made = _converted(estimator)
@@ -140,7 +140,7 @@ def _converted(estimator: Any) -> Trees | None:
 
 
 def _features(estimator: Any, predictors: list[Any]) -> list[Feature | None]:
-    """Return the columns in the order in which trees number them; None for one that none uses."""
+    """Return the columns in the order in which trees number them; None for unused columns."""
     used: dict[int, set[float]] = {}
     for predictor in predictors:
         inner = predictor.nodes[predictor.nodes["is_leaf"] == 0]
@@ -149,7 +149,7 @@ def _features(estimator: Any, predictors: list[Any]) -> list[Feature | None]:
     words = estimator.is_categorical_
     count = estimator.n_features_in_
     words = np.zeros(count, dtype=bool) if words is None else np.asarray(words)
-    # Those of words come first.
+    # Categorical columns come first.
     order = [*np.flatnonzero(words), *np.flatnonzero(~words)]
     categories: list[Any] = []
     if words.any():
@@ -167,7 +167,7 @@ def _features(estimator: Any, predictors: list[Any]) -> list[Feature | None]:
 
 
 def _packed(features: list[Feature]) -> tuple[tuple[Feature, ...], ...]:
-    """Return features together as long as their bins have few combinations."""
+    """Combine features as long as their bins have few combinations."""
     packs: list[list[Feature]] = []
     size = ENTRIES
     for feature in sorted(features, key=lambda one: one.bins):
@@ -188,7 +188,7 @@ def _tree(
     every = (1 << LEAVES) - 1
 
     def leaves(at: int) -> int:
-        """Return the bits of the leaves below a node; rule out by what it asks on the way."""
+        """Return the bits of the leaves below a node; record which leaves its splits rule out."""
         node = nodes[at]
         if node["is_leaf"]:
             values.append(float(node["value"]))
@@ -217,7 +217,7 @@ def _tree(
 
 
 def _left(predictor: Any, node: Any, feature: Feature) -> NDArray[np.bool_]:
-    """Return for which bins one goes to the left."""
+    """Return which bins go to the left child."""
     if node["is_categorical"]:
         bits = predictor.raw_left_cat_bitsets[node["bitset_idx"]]
         codes = np.arange(len(feature.cuts))

@@ -12,17 +12,17 @@ Verdict: TypeAlias = Literal["fair", "unfair", "undetermined"]
 
 
 class Ends(NamedTuple):
-    """Intervals of all groups; arrays with one entry a group."""
+    """Intervals of all groups; arrays with one entry per group."""
 
     low: Floats
     high: Floats
 
 
 def of_pairs(lower: Floats, value: Floats) -> Interval:
-    """Return the range of max - min over the groups.
+    """Return the interval of the largest minus the smallest utility over the groups.
 
     Args:
-        lower: lower[i, j] is a bound on group i minus group j.
+        lower: lower[i, j] is a lower bound on group i minus group j.
         value: the estimates.
     """
     away = ~np.eye(len(value), dtype=bool)
@@ -32,12 +32,12 @@ def of_pairs(lower: Floats, value: Floats) -> Interval:
 
 
 def largest(intervals: Sequence[Interval]) -> Interval:
-    """Return the range of the largest of several disparities, each of which has its own."""
+    """Return the interval of the largest of several disparities, given the interval of each."""
     return Interval(*(max(ends) for ends in zip(*intervals, strict=True)))
 
 
 def decide(interval: Interval, omega: float) -> Verdict:
-    """Say fair if all of the interval is within the tolerance, unfair if none of it is."""
+    """Return "fair" if all of the interval is within the tolerance, "unfair" if none of it is."""
     if interval.high <= omega:
         return "fair"
     return "unfair" if interval.low > omega else "undetermined"

@@ -1,4 +1,4 @@
-"""Rows that do not count alike: sample weights.
+"""Sample weights.
 
 With weights w a rate is E[w part] / E[w whole], a ratio of means of independent values, so its
 standard error follows by the delta method. The intervals are normal, hence asymptotic.
@@ -18,7 +18,7 @@ from sellf.logs.values import numbers
 
 
 def with_weights(log: Log, column: str) -> Log:
-    """Return a log whose rows count by a column of weights."""
+    """Return a log whose rows are weighted by a column."""
     rows = log.rows
     if rows is None:
         raise InputError(
@@ -30,13 +30,13 @@ def with_weights(log: Log, column: str) -> Log:
         row = int(np.flatnonzero(weight <= 0)[0])
         raise InputError(
             f"weight {column!r} is {weight[row]:g} at row {row}, which is 0 or less: leave out "
-            "rows that do not count, and give all others how many people they stand for."
+            "rows that do not count, and give all others the number of people they stand for."
         )
     return replace(rows, person=rows.person._replace(weight=weight / weight.mean()))
 
 
 def ends(rate: Rate, group: Group) -> Ends:
-    """Return both ends of what is identified of a group's rate, with standard errors."""
+    """Return both ends of the identified range of a group's rate, with standard errors."""
     key = ("ends", rate)
     if key not in group.made:
         weight = None if group.person is None else group.person.weight
@@ -52,5 +52,5 @@ def _weighted(side: Side, weight: np.ndarray | None) -> Side:
 
 
 def effective(weight: np.ndarray) -> float:
-    """Return how many rows that count alike would tell as much (Kish)."""
+    """Return Kish's effective sample size: the equivalent number of equally weighted rows."""
     return float(weight.sum() ** 2 / (weight**2).sum())

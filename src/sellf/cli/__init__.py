@@ -1,4 +1,4 @@
-"""The command line: parse, call, print."""
+"""Command line of sellf: parse the arguments, run the command, report errors."""
 
 import os
 import sys
@@ -17,33 +17,33 @@ def entry() -> NoReturn:
     """Run `sellf` as a process of its own."""
     try:
         code = main()
-    except KeyboardInterrupt:  # on its last steps
+    except KeyboardInterrupt:  # during shutdown
         interrupts.leave()
     if code in interrupts.CODES.values():
         sys.stdout.flush()
         sys.stderr.flush()
-        # At once: what was interrupted (a compiler, a half-imported library) may not end cleanly.
+        # Exit immediately: interrupted code (a compiler, a partial import) may not end cleanly.
         os._exit(code)
     sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `sellf` and return its exit code: 0, or 2 for something that cannot be done as typed."""
+    """Run `sellf` and return its exit code: 0, or 2 if the command cannot be run as typed."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    if sys.stderr is None:  # `2>&-`: there is nobody to tell, which is no reason not to work
+    if sys.stderr is None:  # `2>&-`: messages are discarded, and the command still runs
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     if sys.stdout is None:
-        _tell("standard output is closed: type `> FILE`, or `> /dev/null` to leave it out.")
+        _tell("standard output is closed: type `> FILE`, or `> /dev/null` to discard it.")
         return 2
     if os.environ.get("COLUMNS") in set("123456789"):
-        os.environ["COLUMNS"] = "10"  # in less, laying out the help never ends
+        os.environ["COLUMNS"] = "10"  # with fewer columns, the layout of the help never ends
     with interrupts.listening():
         try:
             return _run(arguments or ["--help"])
-        except KeyboardInterrupt:  # while an error was told
+        except KeyboardInterrupt:  # while an error was being reported
             return _stopped()
         except Exception:
-            # A library that was interrupted while it was imported may call it something else.
+            # A library interrupted during its import may raise another kind of exception.
             if interrupts.requested():
                 return _stopped()
             raise
@@ -53,7 +53,7 @@ def _run(arguments: Sequence[str]) -> int:
     from sellf.text import plain
 
     for stream in (sys.stdout, sys.stderr):
-        # What a terminal cannot show is written out: no answer is lost for one character.
+        # Characters that the terminal cannot encode are escaped instead of raising an error.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -68,7 +68,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         interrupts.check()
     except InputError as error:
-        interrupts.check()  # what a library was interrupted in may look damaged
+        interrupts.check()  # a file whose reading was interrupted may look damaged
         _tell(plain(error.typed))
         return 2
     except ImportError as error:
@@ -82,27 +82,27 @@ def _run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt as error:
         return _stopped(str(error))
     except BrokenPipeError:
-        # Whoever read our output (`| head`) has seen enough; Python would complain on its way out.
+        # The reader (`| head`) has closed the pipe; Python would report that again at exit.
         _silence(sys.stdout)
         return 141
     except OSError as error:
         _tell(plain(_of_the_machine(error)))
         try:
             sys.stdout.flush()
-        except OSError:  # it is the output that is full; Python would try again on its way out
+        except OSError:  # the output device is full; Python would try again at exit
             _silence(sys.stdout)
         return 2
     except UnicodeEncodeError:
-        _tell("a name holds bytes that are no text: rename the file or folder.")
+        _tell("a name contains bytes that are not text: rename the file or folder.")
         return 2
     except MemoryError:
-        _tell("there is not enough memory for this: ask for less at once.")
+        _tell("there is not enough memory for this: process less data at once.")
         return 2
     return 0
 
 
 def _tell(sentence: str) -> None:
-    """Say what went wrong; if there is no place for that either, the exit code has to do."""
+    """Print an error message; if stderr cannot be written either, only the exit code tells."""
     try:
         print(f"sellf: {sentence}", file=sys.stderr, flush=True)
     except OSError:
@@ -110,7 +110,7 @@ def _tell(sentence: str) -> None:
 
 
 def _silence(stream: Any) -> None:
-    """Leave nothing in a stream that cannot be written: Python would complain on its way out."""
+    """Redirect a stream that cannot be written to the null device, or Python fails at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -124,10 +124,10 @@ def _stopped(sentence: str = "") -> int:
 
 
 def _of_the_machine(error: OSError) -> str:
-    """Return what the operating system refused, as a sentence."""
+    """Return the message for an error of the operating system."""
     named = [str(name) for name in (error.filename, error.filename2) if name is not None]
     what = f"cannot use {' and '.join(named)}" if named else "the system refused something"
     return (
-        f"{what}: {error.strerror or error}. See that it is there, that you may use it and that "
+        f"{what}: {error.strerror or error}. Check that it exists, that you may use it and that "
         "there is room; then type the same command again."
     )

@@ -1,4 +1,4 @@
-"""`sellf algorithms`: what there is to train."""
+"""`sellf algorithms`: list the algorithms, or the settings of one."""
 
 from rich.console import Console
 from rich.table import Table
@@ -11,10 +11,10 @@ from sellf.errors import InputError
 
 VIEWS = {
     "true": "every label (an oracle)",
-    "accepted": "labels that decisions revealed",
-    "imputed": "those, and predictions for the rest",
+    "accepted": "labels revealed by decisions",
+    "imputed": "labels revealed by decisions, and predictions for the rest",
 }
-"""What an algorithm sees, by its view."""
+"""The labels that an algorithm sees, by its view."""
 
 
 def print_algorithms(name: str | None) -> None:
@@ -22,7 +22,7 @@ def print_algorithms(name: str | None) -> None:
     console = Console(highlight=False)
     if name is None:
         console.print(_all())
-        console.print("\n[dim]`sellf algorithms NAME` shows its settings.[/dim]")
+        console.print("\n[dim]`sellf algorithms NAME` shows the settings of one.[/dim]")
         return
     algorithm = ALGORITHMS.find(name, typed=True)
     console.print(f"[bold]{name}[/bold]: {algorithm.summary}; sees {_sees(algorithm)}", markup=True)

@@ -6,12 +6,13 @@ from typing import Annotated
 import tyro
 
 Count = Annotated[int, tyro.conf.arg(metavar="N")]
-# Of what need not be given the help says itself what happens then, where it matters.
+# For optional arguments the help text itself names the default, where it matters.
 Text = Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")]
 Column = Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")]
 Folder = Annotated[Path | None, tyro.conf.arg(metavar="FOLDER", help_behavior_hint="")]
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")]
-# None, so that `sellf train --resume` can tell what was typed; the help names the default.
+# The default is None so that `sellf train --resume` can tell which options were typed; the help
+# names the value that is used.
 OwnNotion = Annotated[
     str | None, tyro.conf.arg(metavar="STR", help_behavior_hint="(default: opportunity)")
 ]

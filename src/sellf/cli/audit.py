@@ -1,4 +1,4 @@
-"""`sellf audit`: a log's verdict, as a table or as JSON."""
+"""`sellf audit`: audit a decision log and print the result as a table or as JSON."""
 
 import sys
 from dataclasses import fields, replace
@@ -28,15 +28,15 @@ def run(
     measures: MeasureFlags,
     output: OutputFlags,
 ) -> None:
-    """Audit a log and print what was found.
+    """Audit a log and print the result.
 
     Args:
         log: the file, or a configuration that names it.
-        columns: which column holds what.
+        columns: the columns of the log.
         reading: how the log is read.
-        judge: what is asked.
-        measures: what is asked beside the disparity.
-        output: what is written.
+        judge: the notion, the tolerance and how intervals are computed.
+        measures: measures in addition to the disparity.
+        output: the files and formats to write.
     """
     if output.json_schema:
         from sellf.audit.schema import schema
@@ -55,7 +55,7 @@ def run(
     failing = _failing(output.fail_on)
     instead = next((name for name in ("compare", "mask_test") if options.get(name)), None)
     if instead is not None:
-        # Before the outputs are looked at: --pdf would be told of a browser that it does not need.
+        # Before the outputs are checked: --pdf would ask for a browser that is not needed.
         _check_alone(instead.replace("_", "-"), output)
     _check_output(source, output)
     if output.save is not None:
@@ -73,7 +73,7 @@ def run(
         result = _example(notion, options) if output.example else _audit(source, notion, options)
     for kind, path in _reports(output).items():
         files.write(path, report.audit_as(result, kind, words))
-    # A page on standard output is alone there.
+    # If the page goes to standard output, the table goes to standard error.
     alone = output.html is not None and files.is_stdout(output.html)
     print(_text(result, output.json, words), file=sys.stderr if alone else sys.stdout)
     audits = list(result.by_notion.values()) if isinstance(result, Audits) else [result]
@@ -83,14 +83,14 @@ def run(
 
 
 def _work(log: Any, options: dict[str, Any]) -> tuple[str, float]:
-    """Return what kind of audit this is, and the bytes that it reads: as long as others take."""
+    """Return the kind of audit and the bytes it reads, from which its duration is estimated."""
     asked = [name for name in SLOWER if options.get(name)]
-    # A configuration may hold anything; it is refused where the notion is looked up.
+    # A configuration may hold any value; an unknown notion is refused where it is looked up.
     kind = " ".join(["audit", str(options["notion"]), *asked])
     try:
         paths = named_files(log) if are_files(log) else []
         size = sum(path.stat().st_size for path in paths)
-    except (InputError, OSError):  # told of when the log is read
+    except (InputError, OSError):  # reported when the log is read
         return kind, 1.0
     return (f"{kind} {paths[0].suffix}", float(size)) if size else (kind, 1.0)
 
@@ -100,20 +100,20 @@ SLOWER = ("compare", "mask_test", "panel", "ladder", "within", "features", "by",
 
 
 def _reports(output: OutputFlags) -> dict[str, Path]:
-    """Return the files to write, by their kind."""
+    """Return the report files to write, by format."""
     kinds = {"html": output.html, "xlsx": output.xlsx, "pdf": output.pdf}
     return {kind: path for kind, path in kinds.items() if path is not None}
 
 
 def _in_its_place(log: Any, options: dict[str, Any]) -> Measured:
-    """Return what is asked in place of an audit: two logs compared, or a test of the audit."""
+    """Run what replaces an audit: the comparison of two logs, or a test with masked outcomes."""
     from sellf.audit.change import audit_change
     from sellf.audit.masking import mask_test
 
     old, masked = options.pop("compare", None), options.pop("mask_test", False)
     repeats = {"repeats": options.pop("repeats")} if "repeats" in options else {}
     if old and masked:
-        raise InputError("--compare and --mask-test are two commands: type one of them.")
+        raise InputError("--compare and --mask-test cannot be combined: type one of them.")
     if log is None:
         raise InputError("name the log: type `sellf audit --compare OLD NEW --group ...`.")
     if old:
@@ -122,7 +122,7 @@ def _in_its_place(log: Any, options: dict[str, Any]) -> Measured:
 
 
 def _check_alone(command: str, output: OutputFlags) -> None:
-    """Refuse what only an audit's own result can be written as."""
+    """Refuse output options that apply to the result of an audit only."""
     given = [*_reports(output), *(["fail-on"] if output.fail_on is not None else [])]
     if given:
         raise InputError(
@@ -131,11 +131,11 @@ def _check_alone(command: str, output: OutputFlags) -> None:
 
 
 FAILED = 3
-"""The exit code for a verdict that a pipeline should stop at."""
+"""The exit code for a verdict that --fail-on names."""
 
 
 def typed_options(*flags: Any) -> dict[str, Any]:
-    """Return what was typed, by the names of the audit's options; what was not is left out."""
+    """Return the options that were typed, by their names in `sellf.audit`."""
     typed = {
         field.name: getattr(one, field.name)
         for one in flags
@@ -155,7 +155,7 @@ def _defaults() -> dict[str, Any]:
 def _configured(
     log: str | None, typed: dict[str, Any], words: str | None
 ) -> tuple[Any, dict[str, Any], Words | None]:
-    """Return the log, the options, and the words of a report: what is typed comes first."""
+    """Return the log, the options and the words of a report; what is typed takes precedence."""
     if log is None or not log.lower().endswith(".toml"):
         return log, typed, Words.of(words)
     asked = (*fields(JudgeFlags), *fields(MeasureFlags))
@@ -167,7 +167,7 @@ def _configured(
 
 
 def _failing(verdict: str | None) -> tuple[str, ...]:
-    """Return the verdicts that end in an exit code of their own."""
+    """Return the verdicts for which the command exits with code 3."""
     if verdict is None:
         return ()
     if verdict not in ("unfair", "undetermined"):
@@ -179,7 +179,7 @@ def _failing(verdict: str | None) -> tuple[str, ...]:
 
 
 def _check_output(log: Any, output: OutputFlags) -> None:
-    """Refuse files that cannot be written, and two names for one, before the work."""
+    """Refuse output files that cannot be written or coincide, before any work is done."""
     reports = {f"--{kind}": path for kind, path in _reports(output).items()}
     given = reports if output.save is None else {**reports, "--save": output.save}
     for option, path in given.items():

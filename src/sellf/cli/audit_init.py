@@ -1,4 +1,4 @@
-"""`sellf audit --init LOG`: a first configuration, from a look at the columns and questions."""
+"""`sellf audit --init LOG`: write a first configuration, from the log's columns and questions."""
 
 import os
 import sys
@@ -16,9 +16,9 @@ from sellf.text import plain
 ASKED = {
     "group": "Which column names each person's group (race, sex, ...)?",
     "decision": "Which column holds the decision?",
-    "accepted_value": "Which value of it means accepted?",
-    "outcome": "Which column holds the outcome (empty: none, for shares of decisions alone)?",
-    "positive_value": "Which value of it is good?",
+    "accepted_value": "Which value of that column means accepted?",
+    "outcome": "Which column holds the outcome (empty: none, to audit shares of decisions only)?",
+    "positive_value": "Which value of that column is good?",
 }
 
 
@@ -27,9 +27,9 @@ def init(log: str | None, given: dict[str, Any], out: Path | None, *, yes: bool)
 
     Args:
         log: the file.
-        given: what was typed about it.
-        out: where to; None: audit.toml.
-        yes: take what was found without asking.
+        given: the options that were typed.
+        out: the file to write; None: audit.toml.
+        yes: use what is detected without asking.
     """
     if log is None or is_server(log):
         raise InputError("--init looks at a file: type `sellf audit --init loans.csv`.")
@@ -42,7 +42,7 @@ def init(log: str | None, given: dict[str, Any], out: Path | None, *, yes: bool)
     names = [column.name for column in columns]
     if not yes:
         if not sys.stdin.isatty():
-            raise InputError("--init asks questions: type --yes to take what it finds by itself.")
+            raise InputError("--init asks questions: type --yes to use what it detects.")
         options = _asked(options, given, names)
     for name in ("group", "decision"):
         if not options.get(name):

@@ -1,4 +1,4 @@
-"""What can be typed after `sellf`: one function a command, its docstring the help text."""
+"""The commands of `sellf`: one function per command, whose docstring is its help text."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -15,7 +15,7 @@ from sellf.cli.whatif_flags import ImproveFlags, QuestionFlags, WhatIfFlags
 
 DESCRIPTION = """Fair decisions over time when outcomes are only seen for the accepted.
 
-`sellf COMMAND --help` says more; `sellf --version` says which version this is.
+`sellf COMMAND --help` shows the options of a command; `sellf --version` shows the version.
 """
 
 
@@ -28,9 +28,9 @@ def demo(
     """Show what a simulated lending log hides, then train three agents on lending.
 
     Args:
-        log: only the log: it needs no training and takes a second.
-        people: how many applicants the log has.
-        steps: how many decisions to train on.
+        log: show the log only, without training, which takes a second.
+        people: the number of applicants in the log.
+        steps: the number of decisions to train on.
         seed: the same seed gives the same log and the same agents.
     """
     from sellf.cli import demo as demos
@@ -48,15 +48,15 @@ def audit(
     measures: Annotated[MeasureFlags, tyro.conf.OmitArgPrefixes] = MeasureFlags(),  # noqa: B008
     output: Annotated[OutputFlags, tyro.conf.OmitArgPrefixes] = OutputFlags(),  # noqa: B008
 ) -> None:
-    """Say whether a decision log is fair, though it shows outcomes of the accepted only.
+    """Audit the fairness of a decision log that shows outcomes of the accepted only.
 
     Args:
         log: a CSV or Parquet file; several as 'logs/*.parquet'.
-        columns: which column holds what.
+        columns: the columns of the log.
         reading: how the log is read.
-        judge: what is asked.
-        measures: what is asked beside the disparity.
-        output: what is written.
+        judge: the notion, the tolerance and how intervals are computed.
+        measures: measures in addition to the disparity.
+        output: the files and formats to write.
     """
     from sellf.cli.audit import run
 
@@ -72,16 +72,16 @@ def whatif(
     json: Flag = False,
     plot: File = None,
 ) -> None:
-    """Say what another policy, or every cut-off of a score, would have done.
+    """Estimate what another policy, or every cut-off of a score, would have done.
 
     Args:
         log: a CSV or Parquet file; several as 'logs/*.parquet'.
-        columns: which column holds what.
+        columns: the columns of the log.
         reading: how the log is read.
-        question: what is asked of the log.
-        asked: which policies are asked about.
+        question: the tolerance, how intervals are computed, and the report.
+        asked: the policies to evaluate.
         json: print every figure as JSON.
-        plot: draw the answer into this file (.png, .svg or .pdf).
+        plot: plot the result to this file (.png, .svg or .pdf).
     """
     from sellf.cli import whatif as command
 
@@ -96,14 +96,14 @@ def improve(
     asked: Annotated[ImproveFlags, tyro.conf.OmitArgPrefixes] = ImproveFlags(),  # noqa: B008
     json: Flag = False,
 ) -> None:
-    """Find a policy that is provably within a tolerance and earns what the current one does.
+    """Find a policy certified to be within a tolerance and to earn what the current one earns.
 
     Args:
         log: a CSV or Parquet file; several as 'logs/*.parquet'.
-        columns: which column holds what; --feature names what the policy decides from.
+        columns: the columns of the log; --feature names the inputs of the policy.
         reading: how the log is read.
-        question: what is asked of the log.
-        asked: what is asked of a better policy.
+        question: the tolerance, how intervals are computed, and the report.
+        asked: the policy to learn, and what it has to achieve.
         json: print every figure as JSON.
     """
     from sellf.cli import whatif as command
@@ -121,7 +121,7 @@ def datasets(
     Args:
         name: compas, nypd-stops, amex or adult.
         year: (nypd-stops) from 2003 to 2016.
-        address: of a copy, if the published address cannot be reached.
+        address: the address of a copy, if the published one cannot be reached.
     """
     from sellf.cli.datasets import act
 
@@ -134,7 +134,7 @@ def worlds(
     """List the worlds: their groups, inputs, cost, dynamics and where the figures come from.
 
     Args:
-        world: show this one only, with all its inputs and the whole provenance.
+        world: show this one only, with all its inputs and its full provenance.
     """
     from sellf.cli.worlds import print_worlds
 
@@ -144,7 +144,7 @@ def worlds(
 def algorithms(
     algorithm: Annotated[Text, tyro.conf.Positional, tyro.conf.arg(metavar="ALGORITHM")] = None,
 ) -> None:
-    """List the algorithms: what each does, what it may see, and who provides it.
+    """List the algorithms: what each does, which labels it sees, and which package provides it.
 
     Args:
         algorithm: show this one only, with all its settings.
@@ -179,21 +179,21 @@ def train(
 
     Args:
         world: lending, lending-amounts, recidivism, school, school-continuous, attention,
-            admission, or another of `sellf worlds`; a function of your own as package.module:name.
+            admission, or another of `sellf worlds`; your own function as package.module:name.
         algorithm: sellf-direct or sellf-plan (give --omega), sellf (the paper's), sellf-semi,
             sellf-relu, ppo, pocar, pocar-oracle, elbert, focops, ppo-lagrangian, pid-lagrangian,
-            cup, or another of `sellf algorithms`; with --help after it, its own settings are shown.
+            cup, or another of `sellf algorithms`; followed by --help, its settings are shown.
         notion: opportunity, accuracy, qualification, predictive-parity, false-positive-rate
             or equalized-odds.
-        steps: how many decisions to learn from.
+        steps: the number of decisions to learn from.
         seed: the same seed gives the same agent.
         out: a folder for configuration, metrics, checkpoints and the agent (default: runs/...).
-        resume: go on with the run in this folder; needs nothing else.
+        resume: resume the run in this folder; needs no other argument.
         continue_from: start from the agent in this folder, in a world that may have changed.
         quiet: show no progress.
-        log: tensorboard, wandb or mlflow, to log there too; again for more.
-        set: settings of the world, e.g. --set population=1000 groups=all; the algorithm's too.
-        **settings: of the algorithm, each a flag of its own.
+        log: tensorboard, wandb or mlflow: also log metrics there; repeat for more.
+        set: settings of the world or the algorithm, e.g. --set population=1000 groups=all.
+        **settings: settings of the algorithm, one flag each.
     """
     from sellf.cli import train as command
 
@@ -224,10 +224,10 @@ def evaluate(
 
     Args:
         run: the folder of a run or an agent.
-        deployments: to how many.
-        seed: of the deployments.
+        deployments: the number of new populations.
+        seed: the seed of the deployments.
         json: print one JSON object instead of a table.
-        plot: draw reward and disparity over time into this file (.png, .svg or .pdf).
+        plot: plot reward and disparity over time to this file (.png, .svg or .pdf).
     """
     from sellf.cli import train as command
 
@@ -244,18 +244,18 @@ def frontier(
     json: Flag = False,
     plot: File = None,
 ) -> None:
-    """Show the most that any policy can earn in a world, by the disparity that is tolerated.
+    """Show the largest reward that any policy can earn in a world, by tolerated disparity.
 
     Args:
         world: lending, recidivism, school or school-continuous.
         notion: qualification, accuracy, opportunity, demographic, predictive-parity,
             false-positive-rate or equalized-odds.
-        omega: the disparities that are tolerated, e.g. --omega 0.02 0.05 0.1 (default: some).
-        segments: parts of the time, each with a policy of its own.
-        starts: from how many random policies to search for each omega.
-        seed: of those.
+        omega: the tolerated disparities, e.g. --omega 0.02 0.05 0.1 (default: several values).
+        segments: the number of time segments, each with its own policy.
+        starts: the number of random policies from which to search for each omega.
+        seed: the seed of these policies.
         json: print one JSON object instead of a table.
-        plot: draw the frontier into this file (.png, .svg or .pdf).
+        plot: plot the frontier to this file (.png, .svg or .pdf).
     """
     from sellf.cli.frontier import run
 
@@ -273,18 +273,18 @@ def study(
     check: Flag = False,
     out: Folder = None,
 ) -> None:
-    """Run a study: the paper's, or your own; what is done is kept, and never done twice.
+    """Run a study, the paper's or your own; finished runs are stored and never repeated.
 
     Args:
-        action: list, run, status, frontier (what no policy can beat, kept for tables and
-            figures), table, figures, export, or merge.
+        action: list, run, status, frontier (the best reward of any policy, stored for tables
+            and figures), table, figures, export, or merge.
         name: a study that `sellf study list` shows, a TOML file, or (merge) another store or
             a file that `export` wrote.
         engine: local or ray.
-        address: of a Ray cluster, or auto; without, one is started for the purpose.
-        workers: how many runs at a time (default: one per core; 0: in this process).
+        address: the address of a Ray cluster, or auto; if omitted, a cluster is started.
+        workers: the number of parallel runs (default: one per core; 0: in this process).
         store: the folder of runs (default: $SELLF_STORE, else sellf-store).
-        quick: everything smaller, for a first look in minutes.
+        quick: run a reduced version, for a first look in minutes.
         check: (status) read every run and compare its checksums.
         out: (table, figures) the folder to write into (default: results/NAME); (export) the file
             (default: NAME.tar.xz).
@@ -303,13 +303,13 @@ def report(
     quick: Flag = False,
     store: Folder = None,
 ) -> None:
-    """Write a report to send: one HTML file that works offline.
+    """Write a report: one self-contained HTML file that works offline.
 
     Args:
-        paths: the JSON that an audit printed, in a file; the folders of runs to compare; a
-            study, by its name or TOML file; or several files, also with folders, for an index.
+        paths: a file with the JSON of an audit; the folders of runs to compare; a study, by its
+            name or TOML file; or several files, optionally with folders, for an index.
         out: the file to write.
-        quick: (study) its small version.
+        quick: (study) report its reduced version.
         store: (study) the folder of runs (default: $SELLF_STORE, else sellf-store).
     """
     from sellf.cli.report import write
@@ -331,7 +331,7 @@ def doctor(json: Flag = False) -> None:
 
 
 def completion(shell: Annotated[str, tyro.conf.Positional]) -> None:
-    """Print a script that makes your shell complete what follows `sellf`.
+    """Print a script with which your shell completes the commands and options of `sellf`.
 
     bash: add `source <(sellf completion bash)` to ~/.bashrc.
     zsh: add `source <(sellf completion zsh)` to ~/.zshrc, after compinit.
@@ -370,21 +370,21 @@ SLOW = {
     "train": "sellf.cli.train",
     "worlds": "sellf.cli.worlds",
 }
-"""Commands that bring in JAX, and by what."""
+"""Commands that import JAX, and the modules that do so."""
 
 
 def commands_for(arguments: Sequence[str]) -> dict[str, Callable[..., None]]:
-    """Return the commands; `train` with the settings of the algorithm that the arguments name."""
+    """Return the commands; `train` takes the settings of the algorithm that the arguments name."""
     if not arguments or arguments[0] != "train":
         return COMMANDS
-    # Only here: an algorithm's settings are known to its module, which brings in JAX.
+    # Only here: the settings are defined in the algorithm's module, which imports JAX.
     with interrupts.nothing_to_lose():
         from sellf.cli.settings import with_settings
     return COMMANDS | {"train": with_settings(train, arguments[1:])}
 
 
 def run(arguments: Sequence[str]) -> None:
-    """Parse the arguments and run the command; exits with 2 if they make no sense."""
+    """Parse the arguments and run the command; exit with code 2 if they are invalid."""
     command = arguments[0] if arguments else ""
     if command in SLOW and not {"-h", "--help"} & set(arguments):
         with interrupts.nothing_to_lose():

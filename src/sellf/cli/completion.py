@@ -1,7 +1,7 @@
-"""`sellf completion`: what a shell needs to know to complete commands, options and their values.
+"""`sellf completion`: scripts with which shells complete commands, options and their values.
 
-The scripts are made from the functions in `commands.py`, so they know every option, and hold all
-they need: pressing Tab starts no Python.
+The scripts are generated from the functions in `commands.py`, so they contain every option, and
+they are self-contained: pressing Tab does not start Python.
 """
 
 import inspect
@@ -48,24 +48,24 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "train --log": ("tensorboard", "wandb", "mlflow"),
     "worlds world": WORLDS,
 }
-"""What may be typed where there is a choice; written out, since asking would start JAX."""
+"""The values of arguments with a fixed choice; written out, since looking them up imports JAX."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An option, or a word without one, and what may stand there."""
+    """An option or a positional argument, and the values that it takes."""
 
     name: str
     help: str
     value: bool = True
-    """Whether something follows the option."""
+    """Whether the option takes a value."""
     choices: tuple[str, ...] = ()
-    """What that may be; nothing in particular, if empty."""
+    """The valid values; empty if any value is allowed."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command with its options, and its words in order."""
+    """A command with its options, and its positional arguments in order."""
 
     name: str
     help: str
@@ -74,7 +74,7 @@ class Command:
 
 
 def script(shell: str, commands: Mapping[str, Callable[..., Any]]) -> str:
-    """Return the script that makes a shell complete these commands."""
+    """Return the script with which a shell completes these commands."""
     one_of("shell", shell, SHELLS)
     known = [_command(name, function) for name, function in commands.items()]
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](known)
@@ -82,19 +82,19 @@ def script(shell: str, commands: Mapping[str, Callable[..., Any]]) -> str:
 
 def _command(name: str, function: Callable[..., Any]) -> Command:
     text = inspect.getdoc(function) or ""
-    # An argument's sentence may go on, indented further, on the next line.
+    # The help of an argument may continue on the next line, indented further.
     found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)
     helps = {key: " ".join(sentence.split()) for key, sentence in found}
     options, positionals = [], []
     hints = dict(get_type_hints(function, include_extras=True))
     for key, kind in list(hints.items()):
-        # Flags that are the fields of a dataclass: each with its own sentence.
+        # The fields of a dataclass are flags, each with its own help.
         owner = getattr(kind, "__origin__", kind)
         if is_dataclass(owner) and isinstance(owner, type):
             hints |= get_type_hints(hints.pop(key).__origin__, include_extras=True)
             helps |= documented(owner)
     for key, kind in hints.items():
-        if key not in helps:  # what it returns, and settings that depend on the algorithm
+        if key not in helps:  # the return type, and settings that depend on the algorithm
             continue
         marks: tuple[Any, ...] = getattr(kind, "__metadata__", ())
         if tyro.conf.Positional in marks:
@@ -106,12 +106,12 @@ def _command(name: str, function: Callable[..., Any]) -> Command:
             options.append(Argument(f"--no-{flag[2:]}", f"not: {helps[key]}", value=False))
     if name == "train":
         options += _settings()
-    options.append(Argument("--help", "show all of this", value=False))
+    options.append(Argument("--help", "show this help", value=False))
     return Command(name, text.partition("\n")[0], tuple(options), tuple(positionals))
 
 
 def _settings() -> list[Argument]:
-    """Return the settings of all algorithms, if what those need is installed."""
+    """Return the settings of all algorithms; none if JAX is not installed."""
     if find_spec("jax") is None:
         return []
     from sellf.cli.settings import choices, of_all_algorithms
@@ -127,7 +127,7 @@ def _choices(command: str, argument: str) -> tuple[str, ...]:
         builtin = Path(__file__).parent.parent / "studies" / "builtin"
         return tuple(sorted(file.stem for file in builtin.glob("*.toml")))
     found = CHOICES.get(f"{command} {argument}", ())
-    # Names of installed packages; asking for them imports none.
+    # Names that installed packages register; listing them imports no package.
     kinds = {WORLDS: "worlds", ALGORITHMS: "algorithms", NOTIONS: "notions", TRAINED: "notions"}
     installed = entry_points(group=f"sellf.{kinds[found]}") if found in kinds else ()
     return (*found, *(point.name for point in installed if point.name not in found))
@@ -166,7 +166,7 @@ def _bash(commands: list[Command]) -> str:
             "  esac; fi",
             '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
             "}",
-            "# Where nothing fits, files do.",
+            "# If nothing matches, complete file names.",
             "complete -o default -F _sellf sellf",
             "",
         ]
@@ -204,7 +204,7 @@ def _zsh(commands: list[Command]) -> str:
     lines += [
         "  esac",
         "}",
-        "# Read from a folder of completions it is called; sourced, it is made known.",
+        "# Autoloaded from a folder of completions, call it; sourced, register it.",
         'if [[ $funcstack[1] == _sellf ]]; then _sellf "$@"; else compdef _sellf sellf; fi',
         "",
     ]

@@ -12,7 +12,7 @@ LISTED = {
 
 
 def act(name: str | None, year: int, address: str | None) -> None:
-    """List the data sets, or fetch one and print what it is."""
+    """List the data sets, or fetch one and print its description and the command that audits it."""
     if name is None:
         width = max(map(len, NAMES))
         for one in NAMES:

@@ -1,4 +1,4 @@
-"""`sellf demo`: the paper's story on lending, trained here and now, and what a log hides."""
+"""`sellf demo`: what a simulated lending log hides, and the paper's lending experiment."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ PAPER = {"ppo": (1624.64, 0.38), "sellf": (1246.24, 0.03)}
 
 
 def train_and_compare(steps: int, seed: int) -> None:
-    """Train PPO, SELLF and SELLF-direct on lending, deploy them, and tell the story."""
+    """Train PPO, SELLF and SELLF-direct on lending, deploy them, and print a comparison."""
     from sellf.cli.train import summary_table
     from sellf.training import run_folder
     from sellf.training.evaluation import evaluate
@@ -26,10 +26,10 @@ def train_and_compare(steps: int, seed: int) -> None:
 
     console = Console(highlight=False)
     console.print(
-        "\n[bold]Lending, equality of opportunity.[/bold] A lender learns by trial whom to accept; "
-        "whether a\nrejected applicant would have repaid it never learns. PPO looks at reward "
-        "alone; SELLF, the\npaper's, also holds down the disparity it can impute; SELLF-direct is "
-        "told omega = 0.05 and\nkeeps within it.\n"
+        "\n[bold]Lending, equality of opportunity.[/bold] A lender learns by trial whom to accept, "
+        "but never\nlearns whether a rejected applicant would have repaid. PPO maximises reward "
+        "alone; SELLF, the\npaper's algorithm, also reduces the imputed disparity; SELLF-direct is "
+        "given omega = 0.05 and\nkeeps the disparity within it.\n"
     )
     begin = time.monotonic()
     results = {}
@@ -53,7 +53,7 @@ def train_and_compare(steps: int, seed: int) -> None:
         f"(the paper: {PAPER['sellf'][1]:.2f}, after\nchoosing the best of twelve settings) at a "
         f"reward of {sellf.reward:,.0f} (the paper: {PAPER['sellf'][0]:,.0f}).\nSELLF-direct "
         f"reaches [bold]{direct.disparity:.2f}[/bold] at {direct.reward:,.0f}, with one training "
-        "and nothing to choose but omega.\n"
+        "run and no setting to choose but omega.\n"
         f"[dim]One seed, {steps:,} steps each, {time.monotonic() - begin:.0f} s in all; seeds "
         "differ: see docs/results.[/dim]"
     )
@@ -61,7 +61,7 @@ def train_and_compare(steps: int, seed: int) -> None:
 
 
 def _report(console: Console, folder: Path) -> None:
-    """Write a page that compares the runs, where what that needs is installed."""
+    """Write a report that compares the runs, if the packages that it needs are installed."""
     from sellf import files, report
 
     try:
@@ -71,14 +71,14 @@ def _report(console: Console, folder: Path) -> None:
         return
     page = folder / "report.html"
     files.write(page, report.runs([folder], out=page).encode())
-    console.print(f"\nThe whole comparison, to look at and to send: {page}", markup=False)
+    console.print(f"\nThe full comparison, as a report in one file: {page}", markup=False)
 
 
 def show_log(people: int, seed: int) -> None:
     """Print the three views of a simulated log and their decomposition."""
     log = simulate(people, seed)
     score, accepted = log["score_class"], log["approved"]
-    # The lender predicts from those it accepted; one more of each outcome keeps it below certainty.
+    # The lender predicts from those it accepted, with add-one smoothing to avoid certainty.
     good, all_ = (np.bincount(score, w, minlength=10) for w in (accepted * log["repaid"], accepted))
     rows: dict[str, Any] = {"group": log["race"], "action": accepted, "label": log["repaid"]}
     seen = rows | {"label": np.where(accepted == 1, log["repaid"], np.nan)}
@@ -91,7 +91,7 @@ def show_log(people: int, seed: int) -> None:
     console.print(
         f"\n[bold]A lender's log of {people:,} applications[/bold] (simulated from the FICO "
         f"figures): {int(accepted.sum()):,} accepted.\nWhether a rejected applicant would "
-        "have repaid is hidden from the lender. We know it here.\n"
+        "have repaid is hidden from the lender, but known in this simulation.\n"
     )
     console.print(_views(naive, parts))
     console.print()
@@ -147,8 +147,8 @@ def _explain(console: Console, naive: Disparity, part: Decomposition) -> None:
         f"[bold]What the naive view hides:[/bold] of the applicants who would repay, "
         f"{rate[better]:.0%} of the {better} and {rate[worse]:.0%} of the {worse} ones get a "
         f"loan, a gap of [bold]{part.true.value:.2f}[/bold]. Among the accepted alone the gap is "
-        f"{naive.value:.2f}, and always will be: everyone accepted is accepted (Prop. 1).\n"
-        f"Filling in predictions shows {part.imputed.value:.2f}; how far that is off is the "
-        f"predictor's error on the rejected, group by group (Theorem 1; the identity holds here "
+        f"{naive.value:.2f} by definition, since all of them were accepted (Prop. 1).\n"
+        f"With predictions filled in, the gap is {part.imputed.value:.2f}; its bias comes from the "
+        f"predictor's error on the rejected of each group (Theorem 1; the identity holds here "
         f"to {part.residual:.0e})."
     )

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import shutil
 import sys
 import tempfile
 from importlib import import_module
@@ -17,15 +16,14 @@ from rich.table import Table
 
 from sellf._version import __version__
 from sellf.errors import InputError
-from sellf.extras import EXTRAS, install
+from sellf.extras import EXTRAS, browser, install
 from sellf.fairness.registry import Registry
 
 CORE = ("narwhals", "numpy", "rich", "scipy", "tyro")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def act(as_json: bool) -> int:
-    """Print what was found; return 1 if something is broken."""
+    """Print the diagnosis; return 1 if something is broken."""
     found = examine()
     if as_json:
         print(json.dumps(found, indent=2))
@@ -35,7 +33,7 @@ def act(as_json: bool) -> int:
 
 
 def examine() -> dict[str, Any]:
-    """Return everything there is to know, ready for JSON; `problems` says what to do."""
+    """Return the diagnosis as JSON values; `problems` lists what is broken and what to do."""
     problems: list[str] = []
     training = _training(problems)
     return {
@@ -60,7 +58,7 @@ def examine() -> dict[str, Any]:
         **training,
         "store": _store(problems),
         "plugins": _plugins(problems, bool(training["devices"])),
-        "browser": next(filter(None, map(shutil.which, BROWSERS)), None),
+        "browser": browser(),
         "problems": problems,
     }
 
@@ -108,14 +106,14 @@ def _cache(folder: str | None, problems: list[str]) -> dict[str, Any] | None:
         return {"folder": folder, "programs": None, "bytes": None}
     path = Path(folder)
     try:
-        # The way there may not exist yet: then it must be possible to make it.
+        # The folder may not exist yet: then the nearest existing parent has to be writable.
         there = next(place for place in (path, *path.absolute().parents) if place.exists())
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         problems.append(
-            f"compiled programs cannot be kept in {folder} ({error.strerror}), so every start "
-            "compiles anew: name a folder that you may write to, `export SELLF_CACHE=FOLDER`."
+            f"compiled programs cannot be stored in {folder} ({error.strerror}), so every start "
+            "compiles them again: name a writable folder, `export SELLF_CACHE=FOLDER`."
         )
     files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else []
     programs = [file for file in files if not file.name.endswith("-atime")]
@@ -124,7 +122,7 @@ def _cache(folder: str | None, problems: list[str]) -> dict[str, Any] | None:
 
 
 def _plugins(problems: list[str], can_load: bool) -> dict[str, dict[str, str]]:
-    """Return what installed packages provide, and say which of it cannot be loaded."""
+    """Return the plug-ins of installed packages; add those that cannot be loaded to `problems`."""
     from sellf.fairness.notions import TABLE
 
     registries: list[Registry[Any]] = [TABLE]
@@ -146,7 +144,7 @@ def _plugins(problems: list[str], can_load: bool) -> dict[str, dict[str, str]]:
 
 
 def _store(problems: list[str]) -> dict[str, Any] | None:
-    """Return what the store of studies holds, if there is one where `sellf study` looks."""
+    """Return a summary of the store of studies; None if there is none where `sellf study` looks."""
     from sellf.studies.store import open_store
 
     try:
@@ -172,7 +170,7 @@ def _show(found: dict[str, Any]) -> None:
     extras = Table(title="Extras", title_justify="left", title_style="bold", box=None)
     extras.add_column("name", no_wrap=True)
     extras.add_column("enables")
-    # As wide as the longest command, which is to be copied whole.
+    # As wide as the longest command, so that it can be copied in one piece.
     extras.add_column("installed, or what to type", min_width=max(map(len, map(install, EXTRAS))))
     for name, extra in found["extras"].items():
         here = ", ".join(f"{p} {v}" for p, v in extra["packages"].items() if v is not None)
@@ -192,14 +190,14 @@ def _facts(found: dict[str, Any]) -> Table:
     facts = {
         "sellf": f"{found['sellf']}, in {found['folder']}",
         "Python": f"{found['python']}, {found['executable']}",
-        "system": f"{found['system']}, {found['cores']} cores to use",
+        "system": f"{found['system']}, {found['cores']} cores available",
         "packages": ", ".join(f"{name} {packages[name]}" for name in packages),
         "devices": ", ".join(found["devices"]) or "none: training is not installed, or broken",
-        "cache": "no compiled programs are kept" if cache is None else _kept(cache),
+        "cache": "no compiled programs are stored" if cache is None else _kept(cache),
         "store": "no store of studies here" if store is None else _runs(store),
         "plug-ins": ", ".join(name for kind in found["plugins"].values() for name in kind)
         or "none installed",
-        "browser": found["browser"] or "none: tests leave out how reports look in one",
+        "browser": found["browser"] or "none: tests of reports in a browser are skipped",
     }
     for name, value in facts.items():
         table.add_row(f"[bold]{name}[/bold]", escape(value))

@@ -1,4 +1,4 @@
-"""The docstrings of a dataclass' fields, which are the help of the flags made from them."""
+"""The docstrings of a dataclass's fields, which are the help of the corresponding flags."""
 
 import ast
 import dataclasses

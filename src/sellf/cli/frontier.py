@@ -1,4 +1,4 @@
-"""`sellf frontier`: the most that any policy can earn."""
+"""`sellf frontier`: the largest reward that any policy can earn."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def run(
     as_json: bool,
     plot: Path | None,
 ) -> None:
-    """Plan, print, draw."""
+    """Compute a frontier, print it, and plot it if a file is named."""
     if world is None:
         raise InputError("no world named: type for example `sellf frontier lending`.")
     WORLDS.find(world, typed=True)

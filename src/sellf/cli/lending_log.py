@@ -1,4 +1,4 @@
-"""A lending log whose truth is known: for `sellf demo` and `sellf audit --example`."""
+"""A simulated lending log with known truth, for `sellf demo` and `sellf audit --example`."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from sellf.errors import InputError
 from sellf.fairness.notions import TABLE, Counts, Notion
 
 COST = 0.8
-"""What a loan costs per unit that a repaid one brings: lend the more readily above this chance."""
+"""The cost of a loan relative to the gain from a repaid one; the midpoint of the policy."""
 GROUPS = ("Black", "White")
 
 
 def example(people: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
-    """Return the log as the lender has it: `repaid` is not known of the rejected."""
+    """Return the log as the lender has it: `repaid` is NaN for the rejected."""
     log = simulate(people, seed)
     return log | {"repaid": np.where(log["approved"] == 1, log["repaid"], np.nan)}
 
 
 def as_csv() -> bytes:
-    """Return that log as the text of a CSV file; what is not known is empty."""
+    """Return the example log as the content of a CSV file; unknown outcomes are empty."""
     log = example()
     columns = {name: [str(value) for value in column.tolist()] for name, column in log.items()}
     columns["repaid"] = ["" if value == "nan" else value for value in columns["repaid"]]
@@ -28,9 +28,10 @@ def as_csv() -> bytes:
 
 
 def simulate(people: int, seed: int) -> dict[str, np.ndarray]:
-    """Return a lending log on FICO's figures, hidden labels included.
+    """Simulate a lending log from the FICO figures, including the hidden labels.
 
-    The lender knows repayment by score, not by race, draws its decisions, and records the chance.
+    The lender knows repayment rates by score, not by race; it draws its decisions at random and
+    records the propensities.
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more.")
@@ -72,7 +73,7 @@ def truth() -> dict[Notion, dict[Any, float]]:
 
 
 def _policy(by_class: np.ndarray) -> np.ndarray:
-    # Nobody's chance is below 6 %: some loans to everyone are what makes an audit possible.
+    # All propensities are at least 6 %: this overlap is what makes an audit possible.
     return 0.06 + 0.92 / (1 + np.exp(-15 * (by_class - COST)))
 
 

@@ -1,4 +1,4 @@
-"""Options that are typed twice: of most, the parser would silently take the last."""
+"""Options that are typed twice, of which the parser would silently use the last in most cases."""
 
 import dataclasses
 import inspect

@@ -1,4 +1,4 @@
-"""An algorithm's settings as flags: each field of its configuration, its docstring the help."""
+"""An algorithm's settings as flags: one per field of its configuration, whose docstring is help."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from sellf.errors import InputError
 
 
 def choices(name: str) -> tuple[str, ...]:
-    """Return what a setting may be, where there is a choice."""
+    """Return the valid values of a setting; empty if any value is allowed."""
     return catalogue.CHOICES.get(name, ())
 
 
 def of_all_algorithms() -> dict[str, str]:
-    """Return every setting that some algorithm has, and what it is."""
+    """Return the settings of all algorithms, with their descriptions."""
     found: dict[str, str] = {}
     for algorithm in catalogue.ALGORITHMS.values():
         found = documented(algorithm.config) | found
@@ -66,7 +66,7 @@ def with_settings(command: Callable[..., None], arguments: Sequence[str]) -> Cal
 
 
 def _named(arguments: Sequence[str]) -> str | None:
-    """Return the algorithm that the arguments name: the second word, if it is one from outside."""
+    """Return the algorithm that the arguments name; a plug-in has to be the second word."""
     known = next((word for word in arguments if word in catalogue.ALGORITHMS), None)
     if known is not None or len(arguments) < 2 or arguments[1].startswith("-"):
         return known
@@ -77,10 +77,10 @@ def _named(arguments: Sequence[str]) -> str | None:
 
 
 def _check_others(algorithm: str, arguments: Sequence[str], known: set[str]) -> None:
-    """Refuse settings that only other algorithms have."""
+    """Refuse settings of other algorithms."""
     others = of_all_algorithms().keys() - known
     for word in arguments:
         flag = word.partition("=")[0]
         name = flag.removeprefix("--").replace("-", "_")
         if flag.startswith("--") and name in others:
-            raise InputError(f"{flag} is no setting of {algorithm}: leave it out.")
+            raise InputError(f"{flag} is not a setting of {algorithm}: leave it out.")

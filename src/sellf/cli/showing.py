@@ -1,4 +1,4 @@
-"""What commands share: a bar for long work, and pictures in files."""
+"""Helpers that commands share: progress bars, and plots in files."""
 
 import sys
 import time
@@ -19,7 +19,7 @@ PATIENCE = 3.0
 
 
 def check_plot(plot: Path | None, inputs: Iterable[Path] = ()) -> None:
-    """Refuse a picture's file, before any work is done, that cannot be written."""
+    """Refuse a plot file that cannot be written, before any work is done."""
     if plot is None:
         return
     if plot.suffix not in PICTURES:
@@ -28,7 +28,7 @@ def check_plot(plot: Path | None, inputs: Iterable[Path] = ()) -> None:
 
 
 def draw(result: Any, plot: Path | None) -> None:
-    """Draw a result into a file, if one was named."""
+    """Plot a result to a file, if one was named."""
     if plot is not None:
         picture = BytesIO()
         result.plot().savefig(picture, dpi=150, format=plot.suffix[1:])
@@ -37,12 +37,12 @@ def draw(result: Any, plot: Path | None) -> None:
 
 @contextmanager
 def waiting(title: str, kind: str = "", size: float = 1.0) -> Iterator[None]:
-    """Show for how long something goes on, and how long it will if it was done here before.
+    """Show the elapsed time of a task, and its expected time if it was run here before.
 
     Args:
-        title: what is done.
-        kind: work that takes as long, in proportion to its size.
-        size: of the work, in any unit.
+        title: the task, in words.
+        kind: a name for tasks whose time is proportional to their size.
+        size: the size of the task, in any unit.
     """
     if not sys.stderr.isatty():
         yield
@@ -50,7 +50,7 @@ def waiting(title: str, kind: str = "", size: float = 1.0) -> Iterator[None]:
     from rich.progress import TextColumn, TimeElapsedColumn
 
     about = durations.expected(kind, size) if kind else None
-    told = "" if about is None else f"of about {_spoken(about)}, going by the last time"
+    told = "" if about is None else f"of about {_spoken(about)}, judging by the last run"
     bar, _ = _bar(title, TimeElapsedColumn(), TextColumn(told))
     soon = Timer(PATIENCE, bar.start)
     soon.daemon = True
@@ -68,13 +68,13 @@ def waiting(title: str, kind: str = "", size: float = 1.0) -> Iterator[None]:
 
 
 def _spoken(seconds: float) -> str:
-    """Return a time as short as it is known well."""
+    """Return a time in whole seconds, or in whole minutes if it is long."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 @contextmanager
 def bar(title: str) -> Iterator[Any]:
-    """Show how far it is, in a terminal and if it takes longer than one would wait."""
+    """Show a progress bar, in a terminal and if the task takes longer than a few seconds."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -95,11 +95,11 @@ def bar(title: str) -> Iterator[Any]:
 
 
 def _bar(title: str, *columns: Any) -> tuple[Any, Any]:
-    """Return a bar that is not shown yet, and its task."""
+    """Return a progress bar that is not shown yet, and its task."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
-    # A title may hold the name of a column or a world, in which brackets are letters.
+    # A title may hold the name of a column or a world, in which brackets are no markup.
     words = TextColumn("{task.description}", markup=False)
     console = Console(stderr=True)
     bar = Progress(words, BarColumn(), *columns, console=console, transient=True)

@@ -20,7 +20,7 @@ from sellf.text import plain
 
 ACTIONS = ("list", "run", "status", "frontier", "table", "figures", "export", "merge")
 REASONS = 10
-"""How many failed runs are named."""
+"""The number of failed runs that are listed."""
 
 
 def act(
@@ -35,7 +35,7 @@ def act(
     check: bool,
     out: Path | None,
 ) -> int:
-    """Do what was typed after `sellf study`."""
+    """Run an action of `sellf study` and return the exit code."""
     one_of("action", action, ACTIONS)
     if action == "list":
         _list()
@@ -71,7 +71,7 @@ def act(
 
 
 def _frontier(studies: list[Study], folder: Path | None) -> None:
-    """Compute the frontiers that are missing: of every world and notion once."""
+    """Compute the frontiers that are missing, one for each world and notion."""
     from sellf.studies import frontiers, plan
 
     for study in studies:
@@ -81,7 +81,7 @@ def _frontier(studies: list[Study], folder: Path | None) -> None:
 
 
 class _Typed(NamedTuple):
-    """What was typed to mean a study and its store."""
+    """The arguments that name a study and its store."""
 
     name: str
     quick: bool
@@ -108,7 +108,7 @@ def _list() -> None:
 def _run(
     studies: list[Study], typed: _Typed, engine: str, address: str | None, workers: int | None
 ) -> int:
-    """Run what is missing: all studies at once, but for those that time their runs."""
+    """Run what is missing: all studies together, except those that measure run times."""
     if len(studies) == 1 and studies[0].alone and (workers or 1) > 1:
         raise InputError(f"{typed.name} times runs one at a time: leave --workers out.")
     parts = [[study for study in studies if not study.alone]]
@@ -119,8 +119,8 @@ def _run(
         store = open_store(typed.store, alone=alone)
         title = part[0].title if len(part) == 1 else typed.name + " (quick)" * typed.quick
         print(
-            f"{title}: runs are kept in {store.folder}. Stop with Ctrl-C whenever you like; the "
-            f"same command goes on.\nIn another terminal: `sellf study status {typed}`.",
+            f"{title}: runs are stored in {store.folder}. Stop with Ctrl-C whenever you like; the "
+            f"same command resumes.\nIn another terminal: `sellf study status {typed}`.",
             file=sys.stderr,
         )
         tally = _run_together(part, title, store, engine, 1 if alone else workers, address)
@@ -153,14 +153,14 @@ def _run_together(
     print(
         f"{title}{note}: {len(tally.done)} of {tally.total} runs are done, {tally.fresh} of "
         f"them now; {len(tally.failed)} failed"
-        + (f" ({len(tally.diverged)} diverged, and would again)." if tally.diverged else "."),
+        + (f" ({len(tally.diverged)} diverged, as they would again)." if tally.diverged else "."),
         file=sys.stderr,
     )
     return tally
 
 
 def _status_of_all(several: Collection, folder: Path | None, check: bool) -> int:
-    """Show how far each study of a collection is."""
+    """Print the progress of each study of a collection."""
     from sellf.studies.status import status
 
     table = Table(title=name_of(several.title), title_justify="left")
@@ -179,9 +179,9 @@ def _status_of_all(several: Collection, folder: Path | None, check: bool) -> int
         damaged += len(found.damaged)
     console = Console(highlight=False)
     console.print(table)
-    console.print("Runs that several studies ask for are done once.")
+    console.print("Runs that several studies share are done once.")
     if damaged:
-        console.print(f"{damaged} runs are damaged; `sellf study run` does them again.")
+        console.print(f"{damaged} runs are damaged; `sellf study run` repeats them.")
     return 1 if damaged else 0
 
 
@@ -202,7 +202,7 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
         table.add_row(row.world, row.notion, row.algorithm, *map(str, counts), each)
     console.print(table)
     total, done = (sum(getattr(row, name) for row in found.rows) for name in ("total", "done"))
-    at_work = f"{found.workers} workers are at it" if found.workers else "nobody is at it now"
+    at_work = f"{found.workers} workers are running" if found.workers else "no worker is running"
     console.print(f"{done} of {total} runs are done; {at_work}.")
     if done < total and found.seconds_left:
         left = duration(found.seconds_left / max(found.workers, 1))
@@ -212,12 +212,12 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
     if len(found.failed) > REASONS:
         console.print(f"and {len(found.failed) - REASONS} more failed.")
     for name in found.damaged:
-        console.print(plain(f"damaged: {name}; `sellf study run` does it again."), markup=False)
+        console.print(plain(f"damaged: {name}; `sellf study run` repeats it."), markup=False)
     return 1 if found.damaged else 0
 
 
 def _write_all(several: Collection, typed: _Typed, out: Path | None) -> None:
-    """Write tables, figures and one report of everything."""
+    """Write the tables and figures of each study, and one report of all studies."""
     from sellf import report
 
     folder = out or Path("results") / (several.name + "-quick" * typed.quick)
@@ -271,7 +271,7 @@ def _export(studies: list[Study], folder: Path | None, out: Path | None) -> None
             target.parent.mkdir(parents=True, exist_ok=True)
         files.check_output(target, [store.folder], "--out")
         number = archive.export(study, store, target)
-        print(f"{target}: {number} runs. `sellf study merge {target}` takes them into a store.")
+        print(f"{target}: {number} runs. `sellf study merge {target}` adds them to a store.")
 
 
 def _merge(other: str, folder: Path | None) -> None:
@@ -282,6 +282,6 @@ def _merge(other: str, folder: Path | None) -> None:
         came, there, damaged = archive.merge(store, Path(other))
     else:
         came, there, damaged = merge(store, other)
-    print(f"{came} runs came into {store.folder}; {there} were there already.")
+    print(f"{came} runs were added to {store.folder}; {there} were already there.")
     for sentence in damaged:
         print(f"left out: {plain(sentence)}", file=sys.stderr)

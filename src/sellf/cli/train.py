@@ -43,11 +43,11 @@ def train(
     log: Sequence[str] = (),
     continue_from: Path | None = None,
 ) -> None:
-    """Train and say where the agent is."""
+    """Train an agent and print where it is stored."""
     if world is None:
         raise InputError(
             "no world named: type for example `sellf train lending`, or "
-            "`sellf train --resume FOLDER` to go on with a run."
+            "`sellf train --resume FOLDER` to resume a run."
         )
     notion = "opportunity" if notion is None else notion
     steps, seed = 500_000 if steps is None else steps, seed or 0
@@ -76,28 +76,28 @@ def train(
 
 
 def check_alone(names: list[str]) -> None:
-    """Refuse what --resume would pass over: a run goes on as it was begun."""
+    """Refuse arguments that --resume would ignore: a run resumes with its own settings."""
     if names:
         raise InputError(
-            f"--resume goes on with a run as it was begun: leave {', '.join(names)} out, or type "
+            f"--resume uses the settings of the run itself: leave {', '.join(names)} out, or type "
             "--continue-from to begin another run with its agent."
         )
 
 
 def resume(folder: Path, progress: bool, log: Sequence[str] = ()) -> None:
-    """Go on with a run."""
+    """Resume a run and print where the agent is stored."""
     with _warnings_as_sentences():
         agent = loop.resume(folder, progress, log or None)
     _done(agent, folder)
 
 
 def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path | None) -> None:
-    """Deploy and print what it came to."""
+    """Deploy an agent and print its reward and disparity."""
     check_plot(plot, [run / name for name in files.RUN])
     agent = load(run)
     print(
         f"Deploying {agent.algorithm} to new populations of {plain(agent.world.name)}: "
-        f"{deployments:,}. The first time, a program is compiled, which takes some seconds.",
+        f"{deployments:,}. The first time, a program is compiled, which takes a few seconds.",
         file=sys.stderr,
         flush=True,
     )
@@ -112,7 +112,7 @@ def evaluate(run: Path, deployments: int, seed: int, as_json: bool, plot: Path |
 
 
 def summary_table(results: dict[str, Evaluation]) -> Table:
-    """Return evaluations side by side."""
+    """Return a table of evaluations, one per row."""
     first = next(iter(results.values()))
     table = Table(
         title=f"{first.deployments} deployments, {first.notion} disparity",
@@ -147,7 +147,7 @@ def _three(value: float | None) -> str:
 
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
-    """Show a log that failed as the command line shows everything else."""
+    """Print warnings about a failed tracker in the format of other messages."""
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
@@ -182,7 +182,7 @@ def _split(
         if not sign:
             raise InputError(f"--set {text}: write NAME=VALUE, for example learning_rate=1e-4.")
         name, given = name.replace("-", "_"), _value(value)
-        # A name that both have is a number in the world: a word is for the algorithm.
+        # A setting that both have is a number in the world: a word is for the algorithm.
         if name in own and not (name in known and isinstance(given, str)):
             for_world[name] = given
         elif name in known:
@@ -201,7 +201,7 @@ def _value(text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError as error:
-            raise InputError(f"--set: {text} is no JSON: {error}.") from None
+            raise InputError(f"--set: {text} is not valid JSON: {error}.") from None
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

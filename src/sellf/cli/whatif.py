@@ -1,4 +1,4 @@
-"""`sellf whatif` and `sellf improve`: from a log to another policy."""
+"""`sellf whatif` and `sellf improve`: evaluate or learn a policy from a log."""
 
 import json
 from dataclasses import fields
@@ -20,7 +20,7 @@ from sellf.text import plain, plain_json
 def _read(
     log: str | None, flags: tuple[Any, ...], question: QuestionFlags
 ) -> tuple[str | list[str], dict[str, Any]]:
-    """Return the log and what was typed of it, after what a configuration says."""
+    """Return the log and its options; what is typed overrides a configuration."""
     typed = typed_options(*flags, question)
     typed.pop("html", None)
     found: dict[str, Any] = {}
@@ -40,7 +40,7 @@ def _read(
 
 
 def _check_html(page: Path | None, source: str | list[str]) -> None:
-    """Refuse a report's file, before any work is done, that cannot be written."""
+    """Refuse a report file that cannot be written, before any work is done."""
     if page is not None:
         report.check()
         files.check_output(page, named_files(source) if are_files(source) else (), "--html")
@@ -60,20 +60,20 @@ def whatif(
     as_json: bool,
     plot: File,
 ) -> None:
-    """Ask, print, draw."""
+    """Evaluate a policy, or every cut-off of a score, and print and plot the result."""
     from sellf.offline.cutoffs import cutoffs
     from sellf.offline.whatif import whatif as compare
 
     if (asked.policy is None) == (asked.cutoffs is None):
         raise InputError(
-            "name one policy: type --policy and a column with its chances, or --cutoffs and a "
-            "column whose every cut-off is to be tried."
+            "name one policy: type --policy and the column with its acceptance probabilities, or "
+            "--cutoffs and the column whose cut-offs are to be tried."
         )
     source, options = _read(log, (columns, reading), question)
     check_plot(plot, named_files(source) if are_files(source) else ())
     _check_html(question.html, source)
     if question.html is not None and asked.policy is None:
-        raise InputError("--html is for a policy: name one with --policy; cut-offs have --plot.")
+        raise InputError("--html is for a policy: name one with --policy; use --plot for cut-offs.")
     result: Any
     if asked.policy is not None:
         notions = list(asked.notion) or None
@@ -110,7 +110,7 @@ def improve(
     asked: ImproveFlags,
     as_json: bool,
 ) -> None:
-    """Learn, certify, print, save."""
+    """Learn and certify a policy, print the result, and save the policy if a folder is named."""
     from sellf.offline.improve import improve as learn
 
     source, options = _read(log, (columns, reading), question)
@@ -147,5 +147,5 @@ def improve(
         print(plain(found))
         if asked.out is not None and found.policy is not None:
             print(
-                f"\nthe policy is in {asked.out}: card.md tells of it, sellf.load_policy reads it."
+                f"\nthe policy is in {asked.out}: card.md describes it, sellf.load_policy reads it."
             )

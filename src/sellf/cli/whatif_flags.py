@@ -16,63 +16,64 @@ Names = Annotated[
 
 @dataclass(frozen=True)
 class QuestionFlags:
-    """What is asked of the log."""
+    """The tolerance, how intervals are computed, and the report."""
 
     config: File = None
-    """a file that says what the log's columns mean, which `sellf audit` can write and reads too."""
+    """a configuration file that describes the columns, as for `sellf audit`, which can write it."""
     omega: float = 0.05
-    """the disparity that is tolerated."""
+    """the largest disparity that is tolerated."""
     delta: float = 0.05
-    """the chance with which each interval may miss."""
+    """the probability with which each interval may miss (1 - confidence level)."""
     overlap: Share = None
-    """below this propensity the accepted tell nothing of the rejected."""
+    """the propensity below which nothing is concluded from the accepted about the rejected."""
     model: str = "boosting"
-    """boosting or logistic, for propensities that are not known."""
+    """the model of propensities that are not known: boosting or logistic."""
     matures_after: Annotated[Text, tyro.conf.arg(metavar="365d")] = None
-    """how long an outcome takes to be known, in d, w, mo or y; later decisions do not count."""
+    """the time until an outcome is known, in d, w, mo or y; more recent decisions are left out."""
     as_of: Annotated[Text, tyro.conf.arg(metavar="DATE")] = None
-    """the day on which outcomes were looked up (default: that of the last decision)."""
+    """the date on which outcomes were looked up (default: that of the last decision)."""
     seed: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
-    """of what is drawn at random; the same seed repeats the answer."""
+    """the random seed; the same seed repeats the result."""
     html: File = None
-    """a new file for a report to send: who gains, who loses, and what is certified."""
+    """write a report to this file: who gains, who loses, and what is certified."""
 
 
 @dataclass(frozen=True)
 class WhatIfFlags:
-    """Which policies are asked about."""
+    """The policies to evaluate."""
 
     policy: Column = None
-    """the column with the chance that the new policy accepts each person; 0 or 1 for a rule."""
+    """the column with the probability that the new policy accepts each person; 0 or 1 for a
+    deterministic rule."""
     cutoffs: Column = None
-    """the column, on any scale, of which every cut-off is tried."""
+    """the column, on any scale, whose cut-offs are tried."""
     per_group: Flag = False
-    """(cutoffs) try a cut-off for each group as well."""
+    """(cutoffs) also try a separate cut-off for each group."""
     cost: Share = None
-    """what accepting costs, as a share of what a good outcome pays; needed for --cutoffs."""
+    """the cost of accepting, as a share of what a good outcome pays; needed for --cutoffs."""
     notion: Names = ()
-    """a measure of fairness to compare (default: all that decisions change; of cut-offs,
+    """a notion of fairness to compare (default: all that decisions change; for cut-offs,
     opportunity)."""
 
 
 @dataclass(frozen=True)
 class ImproveFlags:
-    """What is asked of a better policy."""
+    """The policy to learn, and what it has to achieve."""
 
     cost: Share = None
-    """what accepting costs, as a share of what a good outcome pays."""
+    """the cost of accepting, as a share of what a good outcome pays."""
     notion: str = "opportunity"
-    """the measure of fairness."""
+    """the notion of fairness."""
     kind: str = "logistic"
-    """logistic, scorecard or boosting."""
+    """the kind of policy: logistic, scorecard or boosting."""
     use_group: Flag = False
-    """let the policy see the group; else the group serves to measure only."""
+    """let the policy use the group; otherwise the group is used for measurement only."""
     explore: float = 0.0
-    """the smallest chance of acceptance, so that the next log can be learned from."""
+    """the smallest probability of acceptance, so that policies can be learned from the next log."""
     reward_at_least: float = 1.0
     """the share of the current policy's reward that must be kept."""
     horizon: Annotated[int | None, tyro.conf.arg(metavar="T", help_behavior_hint="")] = None
-    """follow the policy over so many decisions about everybody, in a world fitted to the log; needs
-    --person and --time. A model's answer, apart from the certificate."""
+    """simulate the policy over this many decisions about everybody, in a world fitted to the log;
+    needs --person and --time. The result depends on the model and is not certified."""
     out: Annotated[Folder, tyro.conf.arg(aliases=["-o"])] = None
     """a new folder for the policy."""

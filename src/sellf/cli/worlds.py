@@ -1,4 +1,4 @@
-"""`sellf worlds`: what there is to decide about."""
+"""`sellf worlds`: list the worlds, or the details of one."""
 
 from rich.console import Console
 from rich.table import Table
@@ -14,7 +14,7 @@ from sellf.text import plain
 
 
 def print_worlds(name: str | None) -> None:
-    """Print all worlds in a table, or one with everything there is to know of it."""
+    """Print all worlds in a table, or the details of one."""
     console = Console(highlight=False)
     if name is None:
         console.print(_all())
@@ -56,7 +56,7 @@ def _actions(world: World) -> str:
 
 
 def _all() -> Table:
-    """Return a few lines for each world, which a terminal of any width can show."""
+    """Return a table with a few lines per world, which fits a terminal of any width."""
     table = Table(show_header=False, box=None, padding=(0, 2, 1, 0))
     table.add_column(no_wrap=True)
     table.add_column()

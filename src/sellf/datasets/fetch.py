@@ -1,4 +1,4 @@
-"""A file, from the folder of $SELLF_DATA, from the cache, or from its public address; checked.
+"""Fetch a file from the folder of $SELLF_DATA, from the cache, or from its address, and check it.
 
 A file is complete and checked before it gets its name in the cache.
 """
@@ -21,40 +21,40 @@ from sellf import files
 from sellf.errors import InputError
 
 TIMEOUT = 60.0
-"""Seconds without a byte after which a server is given up."""
+"""Seconds without data after which a download is given up."""
 PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table must look like where no checksum of the published file is known."""
+    """The required columns and rows of a table, for files without a known checksum."""
 
     columns: tuple[str, ...]
-    """Columns that it must have, beside any others."""
+    """Required columns; others are allowed."""
     rows: int
     exact: bool = True
-    """Whether it has exactly this number of rows, or at least that."""
+    """Whether the number of rows has to be exactly `rows`, or at least that."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a file is published, and what it must be."""
+    """Where a file is published, and how it is checked."""
 
     file: str
-    """Its name in the cache."""
+    """The name of the file in the cache."""
     address: str
     shape: Shape
-    """Of the file in the cache."""
+    """The shape of the file in the cache."""
     sha256: str | None = None
-    """Of the published file; None: not known, and only the shape is checked."""
+    """The checksum of the published file; None: not known, and only the shape is checked."""
     member: str = ""
     """If the address is that of a zip archive: the file's name in it, or how its name ends."""
     names: tuple[str, ...] = ()
-    """What it is called in an offline folder, if not as in the cache."""
+    """The names of the file in an offline folder, if not the same as in the cache."""
     archives: dict[str, str] = field(default_factory=dict)
-    """Archives that also contain it, for an offline folder: the file's name in each."""
+    """Archives that also contain the file, for an offline folder, with the file's name in each."""
     prepare: Callable[[bytes], bytes] | None = None
-    """What makes the file in the cache of the published one; None: it is that one."""
+    """Converts the published file to the one in the cache; None: they are the same."""
 
     @property
     def offline(self) -> dict[str, str]:
@@ -65,7 +65,7 @@ class Source:
 
     @property
     def checked(self) -> str:
-        """What a file is compared with, in words."""
+        """What a file is checked against, in words."""
         if self.sha256:
             return f"SHA-256 {self.sha256}"
         least = "" if self.shape.exact else "at least "
@@ -76,13 +76,13 @@ class Source:
 
 
 def cache_folder() -> Path:
-    """Return where data sets are kept: $XDG_CACHE_HOME/sellf/data, else ~/.cache/sellf/data."""
+    """Return the cache of data sets: $XDG_CACHE_HOME/sellf/data, else ~/.cache/sellf/data."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "sellf" / "data"
 
 
 def offline_folder() -> Path | None:
-    """Return the folder of $SELLF_DATA, which is looked in first; None if there is none."""
+    """Return the folder of $SELLF_DATA, which is searched first; None if it is not set."""
     named = os.environ.get("SELLF_DATA")
     if not named:
         return None
@@ -97,12 +97,12 @@ def offline_folder() -> Path | None:
 def obtain(
     source: Source, address: str | None = None, timeout: float = TIMEOUT
 ) -> tuple[Path, str]:
-    """Return the path of a file and where it was found; fetch it if it is not here yet.
+    """Return the path of a file and where it was found; download it if it is not cached.
 
     Args:
-        source: what is wanted.
-        address: of a copy, instead of the published one.
-        timeout: seconds without a byte after which a server is given up.
+        source: the file.
+        address: the address of a copy, instead of the published one.
+        timeout: seconds without data after which the download is given up.
     """
     folder = offline_folder()
     for name, member in source.offline.items() if folder else ():
@@ -120,19 +120,19 @@ def obtain(
 
 
 def _from_disk(source: Source, path: Path, member: str) -> Path:
-    """Return the path of a file from an offline folder, prepared if it has to be."""
+    """Return the path of a file from an offline folder, converted if necessary."""
     try:
         content = files.read(path)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}.") from None
     content = _unpacked(content, member, str(path))
     ready = _check(source, content, str(path))
-    # As it is, if nothing has to be done to it: what lies in a folder need not lie there twice.
+    # A file that needs no conversion is used in place, without a copy in the cache.
     return path if ready == content and not member else _keep(source, ready)
 
 
 def _keep(source: Source, ready: bytes) -> Path:
-    """Write a file that was checked into the cache."""
+    """Write the content of a checked file to the cache."""
     kept = cache_folder() / source.file
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def _download(source: Source, address: str, timeout: float) -> bytes:
         request = urllib.request.Request(address, headers={"User-Agent": "sellf"})
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             length = answer.headers.get("Content-Length")
-            # In pieces, so that Ctrl-C is noticed between two of them.
+            # In pieces, so that Ctrl-C takes effect between two of them.
             while piece := answer.read(PIECE):
                 pieces.append(piece)
     except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
@@ -169,7 +169,7 @@ def _download(source: Source, address: str, timeout: float) -> bytes:
 
 
 def _by_hand(source: Source) -> str:
-    """Return which file to put where, for those who fetch it themselves."""
+    """Return instructions for downloading the file manually."""
     folder = os.environ.get("SELLF_DATA")
     where = folder or "a folder, set SELLF_DATA to that folder"
     archive = next(iter(source.archives), "")
@@ -181,7 +181,7 @@ def _by_hand(source: Source) -> str:
 
 
 def _unpacked(content: bytes, member: str, where: str) -> bytes:
-    """Return the member of an archive whose name is this or ends with it, or a whole file."""
+    """Return the member of an archive whose name is or ends with `member`, or the whole file."""
     if not member:
         return _inflated(content, where)
     try:
@@ -201,7 +201,7 @@ def _unpacked(content: bytes, member: str, where: str) -> bytes:
 
 
 def _check(source: Source, content: bytes, where: str) -> bytes:
-    """Return what is to be kept of a published file; refuse one that is not what was expected."""
+    """Return the content to cache of a published file; refuse an unexpected file."""
     if source.sha256 is not None:
         found = hashlib.sha256(content).hexdigest()
         if found != source.sha256:
@@ -215,7 +215,7 @@ def _check(source: Source, content: bytes, where: str) -> bytes:
 
 
 def _inflated(content: bytes, where: str) -> bytes:
-    """Return what a gzipped file holds, or a file as it is."""
+    """Return the decompressed content of a gzip file; other files are unchanged."""
     try:
         return gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
     except (OSError, EOFError, zlib.error) as error:
@@ -243,7 +243,7 @@ def _check_columns(shape: Shape, found: list[str], where: str) -> None:
 
 
 def _check_kept(source: Source, kept: Path) -> None:
-    """Check a file in the cache: whole if that is quick, else its first line."""
+    """Check a cached file: its checksum if it is an unchanged copy, otherwise its header line."""
     try:
         if source.sha256 and source.prepare is None:
             _check(source, files.read(kept), str(kept))

@@ -1,1 +1,1 @@
-"""The worlds (F-MDPs): a population, a label law, a transition."""
+"""Simulated worlds (F-MDPs), each with a population, a label law and a transition."""

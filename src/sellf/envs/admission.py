@@ -1,8 +1,8 @@
-"""Admission: who is rejected may pay for a better score and apply again; some pay more for it.
+"""Admission: rejected applicants may pay for a better score and reapply; costs differ by group.
 
 After the college-admission world of D'Amour et al. (2020, "Fairness is not static") and the models
-of strategic effort behind it (Hu et al. 2019; Milli et al. 2019). The college sees a score, and not
-how much of it was bought.
+of strategic effort behind it (Hu et al. 2019; Milli et al. 2019). The college observes the score,
+but not the part of it that was bought.
 """
 
 from collections.abc import Mapping
@@ -21,22 +21,22 @@ from sellf.errors import InputError
 from sellf.fairness.checks import number, short
 
 MEAN, DEVIATION = 0.5, 0.1
-"""Of scores before any effort, in every group: those of the paper's experiment."""
+"""Mean and standard deviation of scores before any effort, in every group, as in that paper."""
 THRESHOLD = 0.55
-"""From which ability on an applicant is eligible, noise apart."""
+"""Ability from which an applicant is eligible, before noise."""
 COSTS = {"advantaged": 5.0, "disadvantaged": 10.0}
-"""What raising a score by 1 costs, by group; admission is worth 1."""
+"""Cost of raising a score by 1, by group; admission is worth 1."""
 MOST = 1000.0
-"""Of costs: beyond, nobody can afford any effort."""
+"""Upper limit of costs; above it, nobody can afford any effort."""
 
 
 class Applicant(NamedTuple):
-    """One person who applies."""
+    """One applicant."""
 
     ability: Float[Array, ""]
-    """What the score would be without effort; never seen."""
+    """Score without effort; never observed."""
     raised: Float[Array, ""]
-    """How much of the score was bought."""
+    """Part of the score that was bought."""
     group: Int[Array, ""]
 
 
@@ -49,16 +49,17 @@ def admission(
 ) -> World:
     """Build the admission world: Y = 1 if an applicant is eligible, A = 1 if admitted.
 
-    Admitted: leaves, and a new applicant of the same group comes. Rejected: applies again with the
-    chance `again`, having spent a random share of what effort may still cost, up to the worth of
-    admission, 1; or gives up, and a new applicant comes.
+    An admitted applicant leaves and is replaced by a new one of the same group. A rejected one
+    applies again with probability `again`, after spending a random share of the remaining budget
+    for effort (the total is the value of admission, 1), or gives up and is replaced by a new one.
 
     Args:
-        rules: population, horizon and the rest; the cost is that of a place.
-        costs: of raising a score by 1, by group.
-        again: the chance that a rejected applicant tries again.
-        improvement: which part of a bought point is ability gained: 0 is gaming, 1 is learning.
-        noise: the standard deviation between ability and what makes eligible.
+        rules: population, horizon and the other rules; the cost is that of a place.
+        costs: the cost of raising a score by 1, by group.
+        again: the probability that a rejected applicant applies again.
+        improvement: the share of a bought point that is a gain in ability: 0 is gaming, 1 is
+            learning.
+        noise: the standard deviation of the noise that is added to ability in eligibility.
     """
     names, prices = _groups(costs)
     law = _law(
@@ -73,11 +74,11 @@ def admission(
 
 
 def _groups(costs: Any) -> tuple[list[str], tuple[float, ...]]:
-    """Return the names of the groups and what effort costs them; refuse what is none."""
+    """Return the names of the groups and their costs of effort; refuse invalid costs."""
     if not isinstance(costs, Mapping) or len(costs) < 2:
         raise InputError(
-            f"costs is {short(costs)}: give two groups or more with what raising a score by 1 "
-            f"costs each, costs={COSTS}."
+            f"costs is {short(costs)}: give two groups or more, each with the cost of raising a "
+            f"score by 1, costs={COSTS}."
         )
     for name, cost in costs.items():
         number(f"the cost of effort of {name!r}", cost, low=0, high=MOST, low_open=True)
@@ -87,7 +88,7 @@ def _groups(costs: Any) -> tuple[list[str], tuple[float, ...]]:
 
 @lru_cache(maxsize=32)
 def _law(prices: tuple[float, ...], again: float, improvement: float, noise: float) -> Law:
-    """Return the same functions for the same settings, so that programs are compiled once."""
+    """Return the functions of the law, cached by settings so that programs are compiled once."""
 
     def arrive(key: Array) -> Applicant:
         one, two = jax.random.split(key)
@@ -115,7 +116,7 @@ def _newcomer(key: Array, group: Int[Array, ""]) -> Applicant:
 
 
 def _seen(person: Applicant) -> Float[Array, " 1"]:
-    """Return the score, in deviations from the mean of those who have made no effort."""
+    """Return the score, standardised by the scores before any effort."""
     return ((person.ability + person.raised - MEAN) / DEVIATION)[None]
 
 

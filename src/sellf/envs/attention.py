@@ -1,8 +1,8 @@
-"""Attention: where one looks, incidents are found; where one does not, risk grows unseen.
+"""Attention: visited sites reveal incidents; at sites that are not visited, risk grows unseen.
 
 After the attention-allocation world of D'Amour et al. (2020, "Fairness is not static"), which has
 one site per location and a fixed number of units of attention in each round. Here a location has
-many sites, and each is looked at, or not, when its turn comes.
+many sites, and each is either visited or not when its turn comes.
 """
 
 from collections.abc import Mapping
@@ -17,27 +17,28 @@ from sellf.errors import InputError
 from sellf.fairness.checks import number, short
 
 WIDTH = 0.15
-"""Between two risk classes, in expected incidents per round ..."""
+"""Difference between two adjacent risk classes, in expected incidents per round."""
 CLASSES = 13
-"""... of which there are so many, from none to 1.8."""
+"""Number of risk classes, from 0 to 1.8 expected incidents."""
 RATES = {"busy": 1.2, "quiet": 0.6}
 """Expected incidents per round at a site, by location: the second and the fourth of the five
-locations in the paper's experiment, divided by 5, so that an incident is uncertain."""
+locations in the paper's experiment, divided by 5 so that an incident is uncertain."""
 
 
 def attention(
     rules: Rules, rates: Mapping[str, float] = RATES, dynamic_rate: float = 0.1
 ) -> TableWorld:
-    """Build the attention world: Y = 1 if there is an incident, A = 1 if somebody looks.
+    """Build the attention world: Y = 1 if there is an incident, A = 1 if the site is visited.
 
-    In a round a site has Poisson-many incidents; one visit finds at most one of them. Attended:
-    the rate falls by `dynamic_rate`; left alone: it rises by as much. To stay on the grid of risk
-    classes, it moves a whole class, with the chance that makes the expected change that large.
+    The number of incidents at a site in a round has a Poisson distribution; a visit finds at most
+    one of them. After a visit the rate falls by `dynamic_rate`; without one it rises by as much. To
+    stay on the grid of risk classes, it moves by a whole class with the probability that gives this
+    expected change.
 
     Args:
-        rules: population, horizon and the rest; the cost is that of a visit.
-        rates: expected incidents per round, by location: the mean of its sites at first.
-        dynamic_rate: how much a rate changes from one turn to the next.
+        rules: population, horizon and the other rules; the cost is that of a visit.
+        rates: the initial mean of the expected incidents per round at the sites, by location.
+        dynamic_rate: the change of a rate from one turn to the next.
     """
     names, means = _locations(rates)
     chance = number("dynamic_rate", dynamic_rate, low=0, high=WIDTH) / WIDTH
@@ -65,7 +66,7 @@ def attention(
 
 
 def _locations(rates: Any) -> tuple[list[str], list[float]]:
-    """Return the names of the locations and their rates; refuse what is none."""
+    """Return the names of the locations and their rates; refuse invalid rates."""
     if not isinstance(rates, Mapping) or len(rates) < 2:
         raise InputError(
             f"rates is {short(rates)}: give two locations or more with the expected incidents per "
@@ -79,7 +80,7 @@ def _locations(rates: Any) -> tuple[list[str], list[float]]:
 
 
 def _spread(mean: float) -> NDArray[np.float64]:
-    """Return the share of a location's sites in each risk class: binomial about the mean."""
+    """Return the share of a location's sites in each risk class, a binomial with the given mean."""
     last = CLASSES - 1
     up, ways = mean / (WIDTH * last), np.ones(CLASSES)
     for k in range(1, CLASSES):

@@ -1,4 +1,4 @@
-"""From plain arrays to a checked world."""
+"""Construction of a checked world from plain arrays."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,25 +13,25 @@ from sellf.errors import InputError
 from sellf.fairness.checks import number, short
 
 LARGEST = {"horizon": 2**31 - 1, "population": 10_000_000, "window": 10_000_000}
-"""What a computer can count, and what fits into its memory."""
+"""Upper limits: 32-bit integers for the horizon, and memory for the others."""
 MOST = 1e7
-"""Of costs, gains and the resource at the start: beyond, 32 bits lose what a decision is worth."""
+"""Upper limit of costs, gains and the initial resource; 32-bit floats are too coarse above it."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a world that are not its people."""
+    """The rules of a world, which do not depend on its people."""
 
     cost: float
     """c: an acceptance is worth y - c."""
     horizon: int
-    """After how many decisions an episode is cut off."""
+    """Number of decisions after which an episode is truncated."""
     population: int = 4000
-    """How many people there are."""
+    """Number of people in the population."""
     window: int = 4000
-    """How many decisions the disparity at t looks back."""
+    """Number of latest decisions that the disparity at t is computed from."""
     start: float = 1000.0
-    """The resource to start with; an episode ends when it is used up."""
+    """Initial resource; an episode ends when it is used up."""
 
     def __post_init__(self) -> None:
         for name, least in {"horizon": 1, "population": 2, "window": 1}.items():
@@ -45,21 +45,21 @@ class Rules:
             number(name, getattr(self, name), low=0, high=MOST, low_open=True)
 
     def changed(self, **changes: Any) -> "Rules":
-        """Return the rules with some of them changed (those given as None stay)."""
+        """Return the rules with some of them changed; None leaves a rule unchanged."""
         return replace(self, **{name: v for name, v in changes.items() if v is not None})
 
 
 @dataclass(frozen=True)
 class Actions:
-    """What can be decided, and what comes of it; the arrays have one entry per action."""
+    """The actions and their consequences; the tuples have one entry per action."""
 
     names: tuple[str, ...]
     reveals: tuple[bool, ...]
-    """After which the outcome is seen."""
+    """Whether the outcome is observed after the action."""
     favourable: tuple[bool, ...]
-    """Which people hope for."""
+    """Whether the action is the favourable one for the person."""
     gain: tuple[tuple[float, float], ...]
-    """What each is worth with a bad outcome and with a good one."""
+    """Gains with a bad outcome and with a good one."""
 
     def __post_init__(self) -> None:
         parts = (self.reveals, self.favourable, self.gain)
@@ -70,40 +70,40 @@ class Actions:
             )
         if self.favourable[0] or not any(self.favourable) or not any(self.reveals):
             raise InputError(
-                "actions: the first is not favourable, and some other must be; at least one must "
+                "actions: the first must not be favourable, and another must be; at least one must "
                 "reveal the outcome."
             )
         if self.reveals[0] and all(self.reveals):
-            raise InputError("actions: every one reveals the outcome, so that nothing is hidden.")
+            raise InputError("actions: all of them reveal the outcome, so nothing is hidden.")
         for name, gains in zip(self.names, self.gain, strict=True):
             for value in gains:
                 number(f"the gain of {name!r}", value, low=-MOST, high=MOST)
         if not any(map(any, self.gain)):
-            raise InputError("actions: none of them is worth anything: give gains.")
+            raise InputError("actions: none of them is worth anything: give gains other than 0.")
 
 
 def accepting(cost: float) -> Actions:
-    """Return the two actions of the paper: an acceptance is worth y - cost, a rejection nothing."""
+    """Return the two actions of the paper: an acceptance is worth y - cost, a rejection 0."""
     gain = ((0.0, 0.0), (-float(cost), 1 - float(cost)))
     return Actions(("reject", "accept"), (False, True), (False, True), gain)
 
 
 @dataclass(frozen=True)
 class Features:
-    """What profiles look like; all but `changing` may be left out."""
+    """The features of profiles; those with a default may be left out."""
 
     changing: NDArray[Any]
-    """Per profile, its row of `changes`."""
+    """Row of `changes`, by profile."""
     changes: NDArray[Any]
-    """What decisions can change of a person, encoded."""
+    """Encoded features that decisions can change."""
     changing_names: list[str]
     fixed: NDArray[Any] | None = None
-    """Per profile, its row of `codes` and `numbers`."""
+    """Row of `codes` and `numbers`, by profile."""
     codes: NDArray[np.uint8] | None = None
-    """Categorical features that stay, as positions in `categories`."""
+    """Categorical features that never change, as positions in `categories`."""
     categories: dict[str, list[str]] = field(default_factory=dict)
     numbers: NDArray[Any] | None = None
-    """Numeric features that stay."""
+    """Numeric features that never change."""
     number_names: list[str] = field(default_factory=list)
 
 
@@ -120,20 +120,21 @@ def build(
     actions: Actions | None = None,
     chances: NDArray[Any] | None = None,
 ) -> TableWorld:
-    """Check the tables and put a world together.
+    """Check the tables and build a world.
 
     Args:
-        name: what the world is called.
-        rules: cost, horizon, population and the rest.
-        groups: their names.
-        group: per profile, a position in `groups`.
-        alpha: per profile, the chance of a good label.
-        moves: per profile, decision and label, the profile that follows; with `chances`, several
-            of them in a last axis.
-        share: per profile, its share of newcomers; sums to 1.
-        features: what networks see.
-        actions: what can be decided; to reject or accept, at the rules' cost, by default.
-        chances: of each of the profiles in `moves`; they sum to 1. None: one follows, for certain.
+        name: the name of the world.
+        rules: cost, horizon, population and the other rules.
+        groups: the names of the groups.
+        group: the position of each profile's group in `groups`.
+        alpha: the probability of a good label, by profile.
+        moves: the next profile, by profile, decision and label; with `chances`, several of them in
+            a last axis.
+        share: the share of newcomers, by profile; sums to 1.
+        features: the features that networks receive.
+        actions: the actions; by default, reject and accept at the cost in the rules.
+        chances: the probabilities of the profiles in `moves`, which sum to 1; None if transitions
+            are deterministic.
     """
     profiles, own = len(group), actions or accepting(rules.cost)
     _check_shapes(profiles, len(own.names), moves, chances)
@@ -172,19 +173,19 @@ def build(
 
 
 def _at_least(chances: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the chance of the second or a later one, of the third or a later one, ..."""
+    """Return the probabilities of the second or a later entry, of the third or a later one, ..."""
     return np.cumsum(chances[..., :0:-1], axis=-1)[..., ::-1]
 
 
 def _check_shapes(
     profiles: int, actions: int, moves: NDArray[Any], chances: NDArray[Any] | None
 ) -> None:
-    """Refuse a transition of another shape, or whose chances are none."""
+    """Refuse a transition of the wrong shape, or with invalid probabilities."""
     if moves.shape[:3] != (profiles, actions, 2) or moves.ndim != (3 if chances is None else 4):
         raise InputError(
-            f"moves has shape {moves.shape}: it leads on from {profiles} profiles, by {actions} "
-            "actions and two outcomes"
-            + ("." if chances is None else ", to several profiles in a fourth axis.")
+            f"moves has shape {moves.shape}: give the profile that follows each of {profiles} "
+            f"profiles, by {actions} actions and two outcomes"
+            + ("." if chances is None else ", with several profiles in a fourth axis.")
         )
     if chances is None:
         return
@@ -203,7 +204,7 @@ def _check_shapes(
 
 
 def _encoding(features: Features, profiles: int) -> Encoding:
-    """Return what networks see of each profile."""
+    """Return the encoding of profiles as network inputs."""
     fixed = np.zeros(profiles, np.int32) if features.fixed is None else features.fixed
     rows = int(fixed.max()) + 1
     codes = np.zeros((rows, 0), np.uint8) if features.codes is None else features.codes
@@ -228,7 +229,7 @@ def _check(
     share: NDArray[Any],
     rules: Rules,
 ) -> None:
-    """Refuse tables that would lead to nonsense later."""
+    """Refuse inconsistent tables."""
     if rules.population < len(groups):
         raise InputError(
             f"population is {rules.population}, but there are {len(groups)} groups: give at "

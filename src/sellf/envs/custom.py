@@ -1,4 +1,4 @@
-"""A world of one's own: a table of people, who turns out well, and what decisions do to people."""
+"""User-defined worlds: a table of people, a label law, and a transition rule."""
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -47,35 +47,36 @@ def world_from_frame(
 ) -> TableWorld:
     """Make a world from a table of people.
 
-    Everyone that decisions can turn these people into is worked out beforehand, so `transition`
-    and `label` are ordinary NumPy code, called a few times; the world itself is compiled. For
-    features without steps or bounds see `sellf.world_from_functions`.
+    All profiles that decisions can lead to are computed beforehand, so `transition` and `label` are
+    ordinary NumPy code that is called a few times; the world itself is compiled. For continuous or
+    unbounded features, see `sellf.world_from_functions`.
 
     Args:
         frame: a data frame (pandas, Polars, PyArrow, ...) or a mapping of columns; a population
             is drawn from its rows.
         group: the column with the protected group.
-        label: who turns out well: the name of a column with P(Y = 1), a function from columns to
-            those probabilities, or a fitted scikit-learn classifier (called with a frame of the
-            feature columns, or the columns it was fitted with).
-        cost: what an acceptance costs; it is worth y - cost.
-        transition: what a decision does: a function of (columns, accepted, positive) that returns
-            the columns that change. It is called with whole columns, for each of the four cases.
-            Where chance has a say, it returns a list of pairs (probability, columns that change),
-            a probability being a number or a column, and the law is exact; or it takes a fourth
-            argument, a NumPy generator `rng`, to draw one value per person from: the law is then
-            the frequencies among `draws` draws for each kind of person. None: nobody changes.
+        label: the label law: the name of a column with P(Y = 1), a function from columns to these
+            probabilities, or a fitted scikit-learn classifier (called with a frame of the feature
+            columns, or of the columns it was fitted with).
+        cost: the cost of an acceptance, which is worth y - cost.
+        transition: the effect of a decision: a function of (columns, accepted, positive) that
+            returns the columns that change. It is called with whole columns, for each of the four
+            cases. A random transition either returns a list of pairs (probability, columns that
+            change), where a probability is a number or a column, and the law is exact; or it takes
+            a fourth argument, a NumPy generator `rng`, from which it draws one value per person,
+            and the law is given by the frequencies among `draws` draws for each kind of person.
+            With None, nobody changes.
         categorical: feature columns to one-hot encode.
-        numeric: feature columns that are numbers; networks see them standardised.
-        horizon: after how many decisions an episode is cut off.
-        population: how many people there are.
-        window: how many decisions the disparity looks back.
-        start: the resource to start with.
-        name: what to call the world.
-        actions: what can be decided, instead of rejecting and accepting at a cost; `transition` is
-            then given the action's name in place of `accepted`.
-        draws: how often a transition with `rng` is drawn.
-        seed: of those draws.
+        numeric: feature columns that are numbers; networks receive them standardised.
+        horizon: the number of decisions after which an episode is truncated.
+        population: the number of people.
+        window: the number of latest decisions that the disparity is computed from.
+        start: the initial resource.
+        name: the name of the world.
+        actions: the actions, instead of rejecting and accepting at a cost; `transition` then
+            receives the action's name in place of `accepted`.
+        draws: the number of draws from a transition with `rng`.
+        seed: the seed of these draws.
 
     >>> world = world_from_frame(
     ...     {"sex": ["f", "m"] * 50, "score": list(range(300, 500, 2))},
@@ -102,7 +103,7 @@ def world_from_frame(
     given = [group, *features, *([label] if isinstance(label, str) else [])]
     if len(set(given)) < len(given):
         twice = next(item for item in given if given.count(item) > 1)
-        raise InputError(f"the column {twice!r} is named twice: each has one part to play.")
+        raise InputError(f"the column {twice!r} is named twice: give each column one role.")
     rows = _columns(frame, given, numeric)
     people, index = distinct({key: rows[key] for key in (group, *features)})
     share = np.bincount(index, minlength=length(people)) / len(index)
@@ -128,7 +129,7 @@ def world_from_frame(
 
 
 def _columns(frame: Any, names: Sequence[str], numeric: Sequence[str]) -> Columns:
-    """Return checked columns of a frame as arrays."""
+    """Return columns of a frame as checked arrays."""
     if not isinstance(frame, dict):
         import narwhals as nw
 
@@ -177,24 +178,24 @@ def _probabilities(
     index: NDArray[np.intp],
     features: Sequence[str],
 ) -> NDArray[np.float64]:
-    """Return P(Y = 1) of everyone that may occur."""
+    """Return P(Y = 1) of all profiles that can occur."""
     profiles = length(everyone)
     if isinstance(label, str):
         present = int(index.max()) + 1
         if profiles > present:
             raise InputError(
-                f"label is the column {label!r}, which says nothing of the "
+                f"label is the column {label!r}, which has no value for the "
                 f"{profiles - present:,} kinds of people that transition leads to and that are "
                 "not in the frame: give a function of the columns or a classifier instead."
             )
-        # People alike in all features share the mean of their probabilities.
+        # People with equal features get the mean of their probabilities.
         total = np.bincount(index, rows[label].astype(np.float64))
         chance = total / np.bincount(index)
     elif hasattr(label, "predict_proba"):
         wanted = list(getattr(label, "feature_names_in_", features))
         absent = [name for name in wanted if name not in everyone]
         if absent:
-            raise InputError(f"the classifier wants {absent}, not among the group and features.")
+            raise InputError(f"the classifier needs {absent}, not among the group and features.")
         chance = np.asarray(label.predict_proba(_native(frame, everyone, wanted)))[:, 1]
     elif callable(label):
         chance = np.asarray(label({key: v.copy() for key, v in everyone.items()}), np.float64)
@@ -204,12 +205,12 @@ def _probabilities(
             "fitted classifier with predict_proba."
         )
     if chance.shape != (profiles,):
-        raise InputError(f"label gives shape {chance.shape} for {profiles} people: one each.")
+        raise InputError(f"label gives shape {chance.shape} for {profiles} people: give one each.")
     return chance
 
 
 def _native(frame: Any, everyone: Columns, names: Sequence[str]) -> Any:
-    """Return columns as a frame of the user's own kind, so that a classifier knows its names."""
+    """Return columns as a frame of the user's own type, so a classifier finds its column names."""
     if isinstance(frame, dict):
         return np.column_stack([everyone[name] for name in names])
     import narwhals as nw
@@ -225,7 +226,7 @@ def _features(
     categorical: Sequence[str],
     numeric: Sequence[str],
 ) -> Features:
-    """Sort the features into those that change and those that stay, and encode them."""
+    """Split the features into those that change and those that do not, and encode them."""
     possible = follows.moves.reshape(length(everyone), -1)
 
     def changes(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Drift: a world whose label law or newcomers change from period to period, on a schedule.
 
-Within a period nothing changes: a population lives, decides and is decided about under one law. A
-schedule moves the log-odds of a good outcome, or the log of a group's share of newcomers.
+Within a period the law is constant. A schedule shifts the log-odds of a good outcome, or the
+logarithm of a group's share of newcomers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,14 @@ HOW = "give a number (by which it moves in every period) or a list (where it is 
 
 
 def drifted(world: TableWorld, drift: Any, period: int) -> TableWorld:
-    """Return the world as it is in a period; 0 is the one it starts with.
+    """Return the world in a given period; the first period is 0.
 
     Args:
-        world: as it is without drift.
-        drift: what changes: "label", the log-odds of a good outcome, and "arrivals", the log of a
-            group's share of newcomers; each a schedule, or a schedule for each of some groups.
-        period: which.
+        world: the world without drift.
+        drift: the schedules, by part: "label" shifts the log-odds of a good outcome, "arrivals" the
+            logarithm of a group's share of newcomers. A part has one schedule, or one for each of
+            some groups.
+        period: the number of the period.
     """
     period = whole("period", period, low=0, high=MOST_PERIODS)
     if not isinstance(drift, Mapping) or not drift:
@@ -41,7 +42,7 @@ def drifted(world: TableWorld, drift: Any, period: int) -> TableWorld:
     group = np.asarray(world.group)
     if "label" in drift:
         moved = _by_group("label", drift["label"], world.groups, period)[group]
-        # Certain outcomes stay certain.
+        # Probabilities of 0 and 1 stay unchanged.
         with np.errstate(divide="ignore"):
             odds = np.log(alpha) - np.log1p(-alpha)
         alpha = 1 / (1 + np.exp(-(odds + moved)))
@@ -55,7 +56,7 @@ def drifted(world: TableWorld, drift: Any, period: int) -> TableWorld:
 
 
 def _by_group(part: str, given: Any, groups: tuple[str, ...], period: int) -> np.ndarray:
-    """Return how far each group has moved by a period."""
+    """Return the shift of each group in a period."""
     if not isinstance(given, Mapping):
         return np.full(len(groups), _at(part, given, period))
     for name in given:

@@ -1,7 +1,7 @@
-"""A world of functions: people with continuous features, or whatever a pytree of arrays can hold.
+"""A world of functions: people with continuous features, or any pytree of arrays.
 
-The functions are JAX code about one person; the world vectorises them over people and populations.
-Nobody is in a table, so a policy is given what `encode` makes of a person.
+The functions are JAX code for one person; the world vectorises them over people and populations.
+There is no table of profiles, so a policy receives the output of `encode`.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,13 +22,13 @@ from sellf.fairness.checks import short
 Person: TypeAlias = Any
 """One person: a pytree of arrays."""
 TRIED = 1000
-"""On how many newcomers the functions are tried when a world is made ..."""
+"""Number of newcomers on which the functions are tested when a world is made."""
 STEPS = 20
-"""... and for how many decisions about each."""
+"""Number of decisions about each of these newcomers."""
 
 
 class FunctionWorld(World):
-    """The law as functions of one person; a population is a pytree of arrays over people."""
+    """A world whose law is given by functions of one person; populations are pytrees of arrays."""
 
     arrive: Callable[[Array], Person] = eqx.field(static=True)
     alpha: Callable[[Person], Array] = eqx.field(static=True)
@@ -36,36 +36,36 @@ class FunctionWorld(World):
     encode: Callable[[Person], Array] = eqx.field(static=True)
     group: Callable[[Person], Array] = eqx.field(static=True)
     rank: int = eqx.field(static=True)
-    """Axes of one person's first array."""
+    """Number of axes of one person's first array."""
 
     def arriving(self, key: Key[Array, ""], shape: tuple[int, ...]) -> People:
         """Draw newcomers."""
         return self._each(self.arrive, len(shape))(jax.random.split(key, shape))
 
     def seen(self, people: People) -> Float[Array, "*n inputs"]:
-        """Return what `encode` makes of people, and their groups."""
+        """Return the output of `encode` for people, and their groups."""
         features = self._over(people, self.encode).astype(jnp.float32)
         member = jax.nn.one_hot(self.group_of(people), len(self.groups))
         return jnp.concatenate([features, member], axis=-1)
 
     def group_of(self, people: People) -> Int[Array, "*n"]:
-        """Return the group of each."""
+        """Return the group of each person."""
         return self._over(people, self.group).astype(jnp.int32)
 
     def label_chance(self, people: People) -> Float[Array, "*n"]:
-        """Return alpha of each."""
+        """Return alpha of each person."""
         return self._over(people, self.alpha).astype(jnp.float32)
 
     def luck(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Array:
-        """Draw a key for each transition."""
+        """Return a random key for each transition."""
         return jax.random.split(key, shape) if shape else key
 
     def follow(self, people: People, action: Array, label: Array, luck: Any) -> People:
-        """Return what becomes of people."""
+        """Return people after the transition."""
         return self._each(self.transition, self._axes(people))(luck, people, action, label)
 
     def _axes(self, people: People) -> int:
-        """Return over how many axes there are people."""
+        """Return the number of axes over people."""
         return jax.tree.leaves(people)[0].ndim - self.rank
 
     def _over(self, people: People, function: Callable[[Person], Array]) -> Array:
@@ -94,28 +94,28 @@ def world_from_functions(
     start: float = 1000.0,
     name: str = "custom",
 ) -> World:
-    """Make a world whose people are whatever JAX functions say.
+    """Make a world from JAX functions of one person.
 
-    A person is a pytree of arrays, a dictionary of numbers for example. Each function is about one
-    person; the world calls it for whole populations at once.
+    A person is a pytree of arrays, for example a dictionary of numbers. Each function handles one
+    person; the world vectorises it over whole populations.
 
     Args:
-        arrive: from a key to a newcomer.
-        alpha: from a person to the chance of a good outcome.
-        transition: from a key, a person, the action (its place among the actions: 1 is to accept)
-            and whether the outcome was good, to the person afterwards.
-        encode: from a person to an array of what a decision-maker sees of them; best of the size
-            of 1. The group is added.
-        group: from a person to the place of their group in `groups`; it never changes.
-        groups: their names.
-        columns: what each number of `encode` is.
-        cost: what an acceptance costs; it is worth y - cost.
-        actions: what can be decided, instead of rejecting and accepting at a cost.
-        horizon: after how many decisions an episode is cut off.
-        population: how many people there are.
-        window: how many decisions the disparity looks back.
-        start: the resource to start with.
-        name: what to call the world.
+        arrive: maps a random key to a newcomer.
+        alpha: maps a person to the probability of a good outcome.
+        transition: maps a key, a person, the action (its position among the actions; 1 is to
+            accept) and whether the outcome was good to the person afterwards.
+        encode: maps a person to an array of the features that a decision-maker observes, preferably
+            scaled to the order of 1. The group is added.
+        group: maps a person to the position of their group in `groups`, which never changes.
+        groups: the names of the groups.
+        columns: the names of the entries of `encode`.
+        cost: the cost of an acceptance, which is worth y - cost.
+        actions: the actions, instead of rejecting and accepting at a cost.
+        horizon: the number of decisions after which an episode is truncated.
+        population: the number of people.
+        window: the number of latest decisions that the disparity is computed from.
+        start: the initial resource.
+        name: the name of the world.
 
     >>> def arrive(key):
     ...     one, two = jax.random.split(key)
@@ -141,7 +141,7 @@ def world_from_functions(
     own = accepting(rules.cost) if actions is None else actions
     names = tuple(map(str, groups))
     if len(set(names)) < max(2, len(names)):
-        raise InputError(f"groups is {short(groups)}: give two names or more, none of them twice.")
+        raise InputError(f"groups is {short(groups)}: give two names or more, all different.")
     person = _shapes("arrive", arrive, jax.random.key(0))
     if not jax.tree.leaves(person):
         raise InputError("arrive returns nobody: return a person, a dict of numbers for example.")
@@ -176,7 +176,7 @@ def assembled(
     actions: Actions,
     name: str,
 ) -> FunctionWorld:
-    """Put a world together from functions that need no trying out, which takes seconds."""
+    """Build a world from trusted functions, without the tests, which take seconds."""
     person = jax.eval_shape(law.arrive, jax.random.key(0))
     return FunctionWorld(
         name=name,
@@ -192,7 +192,7 @@ def assembled(
 
 def _space(groups: tuple[str, ...], columns: tuple[str, ...], actions: Actions) -> Space:
     nobody, width = jnp.zeros(0, jnp.int32), len(columns)
-    # What can be seen of people has no known ends, save that floats do.
+    # Observations have no known bounds other than those of floats.
     ends = jnp.asarray(np.finfo(np.float32).max * np.array([[-1.0], [1.0]]).repeat(width, axis=1))
     return Space(
         groups=groups,
@@ -215,7 +215,7 @@ def _space(groups: tuple[str, ...], columns: tuple[str, ...], actions: Actions) 
 
 
 def _shapes(name: str, function: Callable[..., Any], *given: Any) -> Any:
-    """Return the shapes of what a function returns; refuse one that JAX cannot follow."""
+    """Return the shapes of a function's result; refuse a function that JAX cannot trace."""
     try:
         return jax.eval_shape(function, *given)
     except Exception as error:
@@ -227,7 +227,7 @@ def _shapes(name: str, function: Callable[..., Any], *given: Any) -> Any:
 
 
 def _check_shapes(world: FunctionWorld, person: Person, columns: int) -> None:
-    """Refuse functions whose results have another shape than a world needs."""
+    """Refuse functions whose results have the wrong shape."""
     action, good = jax.ShapeDtypeStruct((), jnp.int32), jax.ShapeDtypeStruct((), jnp.bool_)
     expected: dict[str, tuple[str, tuple[int, ...]]] = {
         "alpha": ("one number", ()),
@@ -239,7 +239,7 @@ def _check_shapes(world: FunctionWorld, person: Person, columns: int) -> None:
         if not hasattr(found, "shape") or found.shape != shape:
             raise InputError(f"{name} returns {short(found)}: return {what}.")
     if not jnp.issubdtype(_shapes("group", world.group, person).dtype, jnp.integer):
-        raise InputError("group returns no whole number: return a place in `groups`.")
+        raise InputError("group returns no whole number: return a position in `groups`.")
     key = jax.eval_shape(lambda: jax.random.key(0))
     after = _shapes("transition", world.transition, key, person, action, good)
     same = jax.tree.structure(after) == jax.tree.structure(person) and all(
@@ -254,7 +254,7 @@ def _check_shapes(world: FunctionWorld, person: Person, columns: int) -> None:
 
 
 def _try_out(world: FunctionWorld) -> None:
-    """Refuse a world that leaves its space, as far as some random decisions show."""
+    """Refuse a world that leaves its space in a test with random decisions."""
 
     def told(people: People) -> tuple[Array, Array, Array]:
         return world.seen(people), world.label_chance(people), world.group_of(people)

@@ -1,7 +1,7 @@
 """The worlds as plain Gymnasium environments, for any reinforcement-learning library.
 
-A decision-maker sees what it may see: the label of a rejected person is in no observation,
-reward or info, unless `oracle=True`.
+Hidden labels stay hidden: the label of a rejected person is in no observation, reward or info,
+unless `oracle=True`.
 """
 
 from typing import Any, NamedTuple
@@ -28,19 +28,19 @@ from sellf.fairness.checks import short
 register()
 
 EXACT = 2**24
-"""Whole numbers below this are exact as floats."""
+"""Whole numbers below this value are exact as 32-bit floats."""
 EXTRAS = 5 + len(VIEWS)
-"""Numbers beside the observation: reward, label, group, terminated, truncated, disparities."""
+"""Number of extra values: reward, label, group, terminated, truncated, disparities."""
 
 
 FIRST = "there is nobody to decide about yet: call reset() before step()."
 
 
 class Unknown(float):
-    """Not a number, yet equal to itself: two episodes that agree must compare equal."""
+    """A NaN that is equal to itself, so that identical episodes compare equal."""
 
     def __new__(cls, *_: object) -> "Unknown":
-        """Return NaN; copying hands a value over, which is NaN as well."""
+        """Return NaN; the argument passed by copying is ignored."""
         return super().__new__(cls, "nan")
 
     def __eq__(self, other: object) -> bool:
@@ -55,7 +55,7 @@ def _known(value: np.ndarray) -> float:
 
 
 class _Told(NamedTuple):
-    """What one call of the compiled world says, unpacked; arrays in a vector environment."""
+    """Unpacked result of one call of the compiled world; arrays in a vector environment."""
 
     observation: np.ndarray
     reward: np.ndarray
@@ -67,17 +67,17 @@ class _Told(NamedTuple):
 
 
 class _Machine:
-    """A world compiled for stepping from Python: one call, one array back."""
+    """A world compiled for stepping from Python, with one call and one array per step."""
 
     def __init__(self, world: World | str, notion: Notion, settings: dict[str, Any]) -> None:
         define(notion)
         if isinstance(world, World) and settings:
-            raise InputError(f"settings {list(settings)} go with a world's name, not a World.")
+            raise InputError(f"settings {list(settings)} need a world's name, not a World.")
         self.world = make_world(world, **settings) if isinstance(world, str) else world
         self.notion: Notion = notion
         low, high = bounds(self.world.space)
         self.observation_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
-        # Whether transitions draw: then a step is given a key beside its other chance.
+        # Whether transitions are random; a step then also receives a random key.
         self.draws = self.world.luck(jax.random.key(0), ()) is not None
         self.action_space = gymnasium.spaces.Discrete(len(self.world.space.actions))
 
@@ -87,7 +87,7 @@ class _Machine:
         return state, observe(self.world.space, first)
 
     def step(self, state: State, given: Array) -> tuple[State, Array]:
-        """Take the action and the chance in one array, made by `given`."""
+        """Advance by the action and the random numbers in one array, made by `given`."""
         # A population has at most a few million people, which floats hold exactly.
         person = given[..., 4].astype(jnp.int32)
         label, later, guess = given[..., 1], given[..., 2], given[..., 3]
@@ -113,7 +113,7 @@ class _Machine:
         return state, told
 
     def given(self, rng: np.random.Generator, action: Any, shape: tuple[int, ...]) -> np.ndarray:
-        """Put the action and all the chance of a step together."""
+        """Return the action and all random numbers of a step as one array."""
         given = np.empty((*shape, 7 if self.draws else 5), np.float32)
         given[..., 0] = action
         given[..., 1:4] = rng.random((*shape, 3), dtype=np.float32)
@@ -123,7 +123,7 @@ class _Machine:
         return given
 
     def checked(self, action: Any, shape: tuple[int, ...]) -> np.ndarray:
-        """Return actions; refuse what none of them is."""
+        """Return the actions as an array; refuse invalid ones."""
         try:
             given = np.asarray(action)
         except ValueError:  # lists of unequal length
@@ -137,7 +137,7 @@ class _Machine:
         return given.astype(np.int64)
 
     def revealed(self, action: np.ndarray) -> np.ndarray:
-        """Return after which decisions the outcome is seen."""
+        """Return whether each decision reveals the outcome."""
         return np.array(self.world.space.reveals)[action]
 
     def read(self, told: Array) -> _Told:
@@ -151,18 +151,18 @@ class _Machine:
 
 
 def _key(one: Array, other: Array) -> Array:
-    """Return a key from two whole numbers that came as floats."""
+    """Return a random key from two whole numbers given as floats."""
     return jax.random.fold_in(jax.random.key(one.astype(jnp.uint32)), other.astype(jnp.uint32))
 
 
 class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
-    """One population, decided about person by person.
+    """An environment with one population, in which each step decides about one person.
 
-    Observation: the features and group of the person whose turn it is. Action: a place in
-    `Space.actions`; in the paper's worlds 1 accepts. Reward: the change of the resource. `info` has
-    the `group` and `label` (NaN if not revealed) of the person just decided about, the `resource`,
-    and `disparity`, the accepted-only one of the decisions so far (NaN while a group has none);
-    with `oracle=True` also `hidden_label` and `disparity_true`.
+    The observation is the features and group of the current person. The action is a position in
+    `Space.actions`; in the paper's worlds 1 accepts. The reward is the change of the resource.
+    `info` has the `group` and `label` (NaN if not revealed) of the person just decided about, the
+    `resource`, and `disparity`, the accepted-only disparity of the decisions so far (NaN while a
+    group has none); with `oracle=True` also `hidden_label` and `disparity_true`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
@@ -179,10 +179,10 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
 
         Args:
             world: a world, or the name of one.
-            notion: whose disparity `info` tells.
-            oracle: whether `info` tells what a decision-maker cannot know.
-            render_mode: there is nothing to render.
-            settings: of the world, as in `sellf.make_world`.
+            notion: the fairness notion of the disparity in `info`.
+            oracle: whether `info` includes what a decision-maker cannot know.
+            render_mode: not used; there is nothing to render.
+            settings: settings of the world, as in `sellf.make_world`.
         """
         self.machine = _Machine(world, notion, settings)
         self.oracle = oracle
@@ -191,13 +191,13 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
         self.action_space = self.machine.action_space
         self._state: State | None = None
         self._reset = compiled(self.machine.reset)
-        # The old state is not needed any more: letting go of it saves copying the population.
+        # The old state is donated, which avoids copying the population.
         self._step = compiled(self.machine.step, donate_argnums=0)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Draw a new population; the same seed draws the same and everything that follows."""
+        """Draw a new population; the seed determines it and everything that follows."""
         super().reset(seed=seed)
         key = jax.random.key(int(self.np_random.integers(2**31)))
         self._state, observation = self._reset(key)
@@ -205,7 +205,7 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
         return np.asarray(observation), {"resource": self._resource}
 
     def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Decide about the person whose turn it is."""
+        """Decide about the current person."""
         if self._state is None:
             raise InputError(FIRST)
         checked = self.machine.checked(action, ())
@@ -227,9 +227,9 @@ class WorldEnv(gymnasium.Env[np.ndarray, np.int64]):
 
 
 class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """Many populations side by side, each an independent `WorldEnv`; compiled together.
+    """Several independent populations, each like a `WorldEnv`, compiled together.
 
-    A population whose episode has ended starts anew at the next step, whose action it ignores.
+    A population whose episode has ended is reset at the next step, and the action is ignored.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -279,7 +279,7 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
     def step(
         self, actions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Decide about one person of every population."""
+        """Decide about the current person of every population."""
         if self._state is None:
             raise InputError(FIRST)
         actions = self.machine.checked(actions, (self.num_envs,))
@@ -291,7 +291,7 @@ class WorldVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarr
         label = np.where(self.machine.revealed(actions), read.label, np.nan)
         terminated, truncated = read.terminated > 0, read.truncated > 0
         if anew.any():
-            # What these decided in this step is void: their episode was over already.
+            # Their episodes had ended already, so the decisions of this step are ignored.
             fresh, first = self._new_populations()
             self._state = self._choose(anew, fresh, self._state)
             seen = np.where(anew[:, None], np.asarray(first), seen)

@@ -1,4 +1,4 @@
-"""Lending: credit scores in ten classes; a loan repaid lifts a score, a default lowers it."""
+"""Lending: credit scores in ten classes; repayments raise the score, defaults lower it."""
 
 from collections.abc import Sequence
 
@@ -16,30 +16,32 @@ AMOUNTS = Actions(
     favourable=(False, True, True),
     gain=((0.0, 0.0), (-0.2, 0.1), (-1.0, 0.2)),
 )
-"""A small loan risks less for what it earns: it pays from a chance of 2/3 on; a large one from 5/6
-on, and it pays more than a small one from 8/9 on."""
+"""A small loan risks less relative to its gain: it is profitable from a repayment probability of
+2/3, a large one from 5/6, and a large one earns more than a small one from 8/9."""
 
 
 def lending(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> TableWorld:
     """Build the lending world on FICO's figures (Liu et al. 2018; Sec. 5).
 
-    Accepted and repaid: one class up; accepted and defaulted: one down; rejected: no change.
+    A repaid loan raises the score by one class, a default lowers it by one class, and a rejection
+    leaves it unchanged.
 
     Args:
-        rules: population, horizon and the rest.
-        groups: the races, in equal shares; "all" for the four of them.
+        rules: population, horizon and the other rules.
+        groups: the races, in equal shares; "all" for all four.
     """
     return _lending("lending", rules, groups, accepting(rules.cost), (0, 1))
 
 
 def lending_amounts(rules: Rules, groups: str | Sequence[str] = ("Black", "White")) -> TableWorld:
-    """Build lending with two amounts: a large loan earns twice as much, and costs five times.
+    """Build lending with two amounts: a large loan earns twice as much, and loses five times.
 
-    A small loan: one class up if repaid, one down if not; a large one: two. Both show the outcome.
+    A small loan moves the score by one class, up if it is repaid and down if not; a large loan
+    moves it by two. Both reveal the outcome.
 
     Args:
-        rules: population, horizon and the rest; the cost plays no part.
-        groups: the races, in equal shares; "all" for the four of them.
+        rules: population, horizon and the other rules; the cost is not used.
+        groups: the races, in equal shares; "all" for all four.
     """
     return _lending("lending-amounts", rules, groups, AMOUNTS, (0, 1, 2))
 
@@ -47,7 +49,7 @@ def lending_amounts(rules: Rules, groups: str | Sequence[str] = ("Black", "White
 def _lending(
     name: str, rules: Rules, groups: str | Sequence[str], actions: Actions, steps: tuple[int, ...]
 ) -> TableWorld:
-    """Build a world of scores; by action, so many classes a repayment lifts, a default lowers."""
+    """Build a world of scores; `steps` has the number of classes a score moves, by action."""
     figures = fico()
     known = sorted(figures.races)
     chosen = known if groups == "all" else [groups] if isinstance(groups, str) else sorted(groups)

@@ -1,7 +1,7 @@
-"""A policy is a distribution over actions for every person.
+"""Policies: a distribution over actions for every person.
 
-It is given by log-odds: of each action but the first, against the first. With two actions that is
-one number, the logit of acceptance, and every formula here comes down to a sigmoid of it.
+A policy is given by the log-odds of each action but the first, relative to the first. With two
+actions there is one number, the logit of acceptance, and every formula reduces to its sigmoid.
 """
 
 from functools import reduce
@@ -14,21 +14,21 @@ from jaxtyping import Array, Float, Int
 from sellf.envs.space import Space
 
 Actions = tuple[bool, ...]
-"""Some of the actions: `Space.reveals`, `Space.favourable`, or others."""
+"""A subset of the actions: `Space.reveals`, `Space.favourable`, or others."""
 
 
 class Categorical(NamedTuple):
-    """How likely each action is, for each of some people."""
+    """Distributions over actions, one for each person."""
 
     log_odds: Float[Array, "others ..."]
 
     @property
     def actions(self) -> int:
-        """How many there are."""
+        """Number of actions."""
         return self.log_odds.shape[0] + 1
 
     def logit(self, actions: Actions) -> Float[Array, "*n"]:
-        """Return the log-odds that one of these actions is taken, against all others."""
+        """Return the log-odds of taking one of these actions, against all others."""
         rows = [jnp.zeros_like(self.log_odds[0]), *self.log_odds]
         inside, outside = (
             reduce(jnp.logaddexp, [row for row, yes in zip(rows, actions, strict=True) if yes == w])
@@ -50,7 +50,7 @@ class Categorical(NamedTuple):
         return jax.nn.sigmoid(jnp.stack(self.each()))
 
     def log_probability(self, action: Int[Array, "*n"]) -> Float[Array, "*n"]:
-        """Return the log-probability of decisions."""
+        """Return the log-probability of each decision."""
         first, *others = self.each()
         for number, logit in enumerate(others, start=1):
             first = jnp.where(action == number, logit, first)
@@ -71,22 +71,22 @@ class Categorical(NamedTuple):
         return jnp.stack([self.chance(tuple(b >= a for b in numbers)) for a in numbers[1:]])
 
     def sample(self, luck: Float[Array, "*n"]) -> Int[Array, "*n"]:
-        """Return decisions; `luck` is uniform on [0, 1)."""
+        """Return sampled decisions; `luck` is uniform on [0, 1)."""
         return drawn(self.at_least(), luck)
 
     def or_first(self, actions: Actions, least: float) -> "Categorical":
-        """Return the distribution that takes the first action where these are too unlikely.
+        """Return the distribution that takes the first action where others are too unlikely.
 
         Args:
-            actions: which, the first not among them.
-            least: below which probability of them the first action is certain.
+            actions: a subset of the actions, without the first.
+            least: the probability of this subset below which the first action is certain.
         """
         if not least:
             return self
         return Categorical(jnp.where((self.chance(actions) < least)[None], -jnp.inf, self.log_odds))
 
     def _mean(self, values: Float[Array, "others ..."]) -> Float[Array, "*n"]:
-        """Return the expectation of a value that each action but the first has."""
+        """Return the expectation of a value that is given for each action but the first."""
         logits = self.each()[1:]
         return sum(jax.nn.sigmoid(x) * v for x, v in zip(logits, values, strict=True))  # pyright: ignore
 
@@ -96,27 +96,27 @@ class Categorical(NamedTuple):
 
 @runtime_checkable
 class Policy(Protocol):
-    """How decisions about people are taken, by their profile."""
+    """A function from profiles to distributions over actions."""
 
     def __call__(self, profile: Int[Array, "*n"], /) -> Categorical: ...
 
 
 @runtime_checkable
 class Chances(Protocol):
-    """Probabilities of a good label, by profile: a predictor."""
+    """A predictor: a function from profiles to probabilities of a good label."""
 
     def __call__(self, profile: Int[Array, "*n"], /) -> Float[Array, "*n"]: ...
 
 
 @runtime_checkable
 class Thresholds(Protocol):
-    """A policy as it is drawn from, by profile: `Categorical.at_least`."""
+    """A policy in the form used for sampling, by profile: `Categorical.at_least`."""
 
     def __call__(self, profile: Int[Array, "*n"], /) -> Float[Array, "others ..."]: ...
 
 
 def thresholds(space: Space, policy: Policy) -> Thresholds:
-    """Return a policy as it is drawn from; in a small world looked up in a table."""
+    """Return a policy in the form used for sampling; in a small world it is a table."""
     if space.small:
         table = policy(jnp.arange(space.profiles)).at_least()
         return lambda profile: table[:, profile]
@@ -124,12 +124,12 @@ def thresholds(space: Space, policy: Policy) -> Thresholds:
 
 
 def drawn(at_least: Float[Array, "others ..."], luck: Float[Array, "*n"]) -> Int[Array, "*n"]:
-    """Return decisions from the chances of `Categorical.at_least`."""
+    """Return sampled decisions from the probabilities of `Categorical.at_least`."""
     return jnp.sum(luck[None] < at_least, axis=0, dtype=jnp.int32)
 
 
 def chance_of(actions: Actions, at_least: Float[Array, "others ..."]) -> Float[Array, "*n"]:
-    """Return the probability of some actions, from the chances of `Categorical.at_least`."""
+    """Return the probability of some actions from the probabilities of `Categorical.at_least`."""
     steps = [jnp.ones_like(at_least[0]), *at_least, jnp.zeros_like(at_least[0])]
     return sum(
         (steps[a] - steps[a + 1] for a, yes in enumerate(actions) if yes), jnp.zeros_like(steps[0])
@@ -137,5 +137,5 @@ def chance_of(actions: Actions, at_least: Float[Array, "others ..."]) -> Float[A
 
 
 def of_chances(accept: Chances) -> Policy:
-    """Return a policy of two actions from its chances of the second."""
+    """Return a policy with two actions from the probabilities of the second."""
     return lambda profile: Categorical(jax.scipy.special.logit(accept(profile))[None])

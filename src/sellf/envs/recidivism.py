@@ -1,4 +1,4 @@
-"""Recidivism: bail by age and number of priors; who is bailed and reoffends has one class more."""
+"""Recidivism: bail by age and number of priors; reoffending on bail raises the class of priors."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +9,17 @@ from sellf.envs.world import World
 from sellf.fairness.checks import one_of
 
 PSEUDO_PEOPLE = 5.0
-"""How many people each cell is smoothed with."""
+"""Number of pseudo-people with which each cell is smoothed."""
 
 
 def recidivism(rules: Rules, groups: str = "race") -> World:
     """Build the recidivism world on COMPAS (Sec. 5); Y = 1 is not reoffending within two years.
 
-    Bailed and reoffended (A = 1, Y = 0): one class of priors up; else no change. Groups are in
-    the shares of the data.
+    Reoffending on bail (A = 1, Y = 0) raises the class of priors by one; otherwise nothing changes.
+    Groups have their shares in the data.
 
     Args:
-        rules: population, horizon and the rest.
+        rules: population, horizon and the other rules.
         groups: "race" (African-American, Caucasian) or "race-sex" (four groups).
     """
     one_of("groups", groups, ("race", "race-sex"))
@@ -60,14 +60,15 @@ def recidivism(rules: Rules, groups: str = "race") -> World:
 
 
 def smoothed(n: NDArray[np.int64], good: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the rate of good outcomes per cell, drawn towards that of cells alike.
+    """Return the rate of good outcomes per cell, shrunk towards that of similar cells.
 
-    Each cell gets five people more, at the rate of its own group and number of priors over all
-    ages; that rate in turn has five more at the group's rate, for a few such margins are empty.
+    Each cell gets five pseudo-people with the rate of its group and number of priors over all ages.
+    That rate in turn gets five pseudo-people with the rate of the group, because a few of these
+    margins are empty.
 
     Args:
-        n: people per group, age and priors.
-        good: those with Y = 1.
+        n: the number of people per group, age and priors.
+        good: the number of people with Y = 1.
     """
     rate = good.sum(axis=(1, 2), keepdims=True) / n.sum(axis=(1, 2), keepdims=True)
     for axis in (1, None):

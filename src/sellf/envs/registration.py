@@ -1,4 +1,4 @@
-"""The worlds' names in Gymnasium; light enough to run when `sellf` is imported."""
+"""Names of the worlds in Gymnasium; cheap enough to run when `sellf` is imported."""
 
 IDS = {
     "lending": "sellf/Lending-v0",
@@ -12,7 +12,7 @@ IDS = {
 
 
 def register() -> None:
-    """Make the worlds known to `gymnasium.make` and `gymnasium.make_vec`."""
+    """Register the worlds with `gymnasium.make` and `gymnasium.make_vec`."""
     import gymnasium
 
     for world, name in IDS.items():

@@ -1,9 +1,9 @@
-"""Many decisions of one policy at once: the same as one `advance` after the other, only faster.
+"""Many decisions of one policy at once: equivalent to repeated calls of `advance`, but faster.
 
-Who comes when does not depend on decisions, so all visits are known beforehand. A person's first
-visits are settled in one go, then all second visits (whose profiles the first ones decide), and
-so on: a handful of vectorised passes instead of thousands of small steps. Sums over time give
-the resource and the decision window.
+The order of people does not depend on decisions, so all visits are known beforehand. All first
+visits are computed together, then all second visits (whose profiles depend on the first ones), and
+so on: a few vectorised passes instead of thousands of small steps. Sums over time give the resource
+and the decision window.
 """
 
 from typing import Any, NamedTuple
@@ -22,21 +22,21 @@ BLOCK = 64
 
 
 class _Timeline(NamedTuple):
-    """Which episode each step belongs to, and how far it is along in it."""
+    """The episode of each step, and the step at which it began."""
 
     episode: Int[Array, " steps"]
     since: Int[Array, " steps"]
-    """The step that the episode began with (in this rollout)."""
+    """First step of the episode (in this rollout)."""
 
 
 class _Visits(NamedTuple):
-    """Who is decided about at each step."""
+    """The person decided about at each step."""
 
     person: Int[Array, " steps"]
     previous: Int[Array, " steps"]
-    """The step of the same person's visit before, or -1."""
+    """Step of the same person's previous visit, or -1."""
     last: Bool[Array, " steps"]
-    """No later step is a visit of the same person."""
+    """Whether no later step is a visit of the same person."""
 
 
 def rollout(
@@ -55,12 +55,12 @@ def rollout(
 
     Args:
         world: the law and the rules.
-        key: of all the chance.
-        state: where to start; if its episode is over, with a new one.
-        steps: how many decisions.
+        key: random key.
+        state: the initial state; if its episode is over, a new one begins.
+        steps: the number of decisions.
         policy: the policy.
-        notion: what the decision window is for.
-        predict: the predictor behind imputed labels, by profile.
+        notion: the fairness notion of the decision window.
+        predict: the predictor of imputed labels, by profile.
     """
     key_people, key_window, key_chance, key_action = jax.random.split(key, 4)
     episodes = episodes_within(world, steps)
@@ -90,18 +90,18 @@ def replay(
     notion: Notion,
     predict: Chances | None = None,
 ) -> tuple[State, Step]:
-    """Return what the rollout comes to, with all the chance given.
+    """Return the result of a rollout for given random numbers.
 
     Args:
         world: the law and the rules.
-        state: where to start.
-        people: the population of this episode and of those that may follow it.
-        window: the decision window that each of them starts with.
-        chance: of what follows each decision.
-        luck: from which decisions are drawn.
-        policy: the policy, as it is drawn from.
-        notion: what the decision window is for.
-        predict: the predictor.
+        state: the initial state.
+        people: the populations of this episode and of those that may follow it.
+        window: the decision windows with which these episodes begin.
+        chance: the random numbers for the consequences of each decision.
+        luck: the random numbers from which decisions are drawn.
+        policy: the policy, in the form used for sampling.
+        notion: the fairness notion of the decision window.
+        predict: the predictor of imputed labels.
     """
     steps = luck.shape[0]
     visits = _visits(jnp.concatenate([state.person[None], chance.person[:-1]]))
@@ -130,12 +130,12 @@ def replay(
 
 
 class _Given(NamedTuple):
-    """What a rollout is made from; what its steps come to depends on their episodes alone."""
+    """The inputs of a rollout, which determine its steps once their episodes are known."""
 
     world: World
     state: State
     people: People
-    """Of each episode that there may be."""
+    """Population of each possible episode."""
     chance: Draws
     luck: Float[Array, " steps"]
     policy: Thresholds
@@ -148,7 +148,7 @@ class _Given(NamedTuple):
         return jnp.arange(self.luck.shape[0])
 
     def settle(self, line: _Timeline) -> tuple[People, Outcome]:
-        """Return who is decided about at each step, as they are then, and the decisions."""
+        """Return the people at each step, before the decision, and the decisions' outcomes."""
         previous = self.visits.previous
         start = at(self.people, (line.episode, self.visits.person))
         linked = (previous >= 0) & (line.episode[previous] == line.episode)
@@ -165,13 +165,13 @@ class _Given(NamedTuple):
             odds = renewed(self.world, self.policy, settled, odds, changed)
             return settled, odds, jnp.any(changed)
 
-        # The n-th pass settles everyone's n-th visit; one more finds that nothing changes.
+        # The n-th pass computes everyone's n-th visit; one more pass detects convergence.
         begin = (start, self.policy(self.world.seen(start)), jnp.asarray(True))
         profile, odds, _ = jax.lax.while_loop(lambda carry: carry[2], again, begin)
         return profile, decided(profile, odds, self.predict, self.policy)
 
     def spent(self, line: _Timeline, outcome: Outcome) -> tuple[Array, Array]:
-        """Return what was taken so far in each step's episode, without and with the step."""
+        """Return the counts of paying actions in each step's episode, without and with the step."""
         each = worlds.taken(self.world.space, outcome)
         total = running_sum(each.reshape(each.shape[0], -1)).reshape(each.shape)
         begin = (total - each)[line.since]
@@ -180,7 +180,7 @@ class _Given(NamedTuple):
         return after - each, after
 
     def ends(self, line: _Timeline, outcome: Outcome) -> tuple[Array, Array, Array, Array]:
-        """Return which steps end an episode and how, and the resource before and after each."""
+        """Return the steps that end an episode, and the resource before and after each step."""
         before, after = (worlds.resource(self.world, taken) for taken in self.spent(line, outcome))
         terminated = after <= 0
         age = self.time - line.since + jnp.where(line.episode == 0, self.state.time, 0)
@@ -188,7 +188,7 @@ class _Given(NamedTuple):
         return terminated, truncated, before, after
 
     def cut(self, carry: tuple[_Timeline, Array]) -> tuple[_Timeline, Array]:
-        """Begin a new episode after the first end that no step has taken account of yet."""
+        """Begin a new episode after the first end that is not accounted for yet."""
         line, _ = carry
         _, outcome = self.settle(line)
         terminated, truncated, _, _ = self.ends(line, outcome)
@@ -207,7 +207,7 @@ def _length(people: People) -> int:
 def running_sum(values: Int[Array, "steps columns"]) -> Int[Array, "steps columns"]:
     """Return cumulative sums over the steps, by products with triangular blocks.
 
-    Exact for sums below 2^24; much faster than a scan, alone and vectorised.
+    The sums are exact below 2^24. This is much faster than a scan, both alone and vectorised.
     """
     steps, columns = values.shape
     blocks = -(-steps // BLOCK)
@@ -220,22 +220,22 @@ def running_sum(values: Int[Array, "steps columns"]) -> Int[Array, "steps column
 
 
 def episodes_within(world: World, steps: int) -> int:
-    """Return how many populations a rollout of so many steps can need."""
-    # The resource lasts at least this long, however badly it is spent.
+    """Return the largest number of populations that a rollout can need."""
+    # The resource lasts at least this long for any decisions.
     worst = -min(min(pair) for pair in world.space.gain)
     shortest = min(world.horizon, int(-(-world.start // worst)) if worst > 0 else world.horizon)
     if shortest == world.horizon and world.horizon % steps == 0:
-        return 1  # episodes only ever end where a rollout does
+        return 1  # episodes end only where a rollout ends
     return 2 + (steps - 1) // shortest
 
 
 def renewed(
     world: World, policy: Thresholds, profile: People, odds: Array, changed: Array
 ) -> Float[Array, "others steps"]:
-    """Return the chances of actions, where only those of some people have changed.
+    """Return the action probabilities after some people have changed.
 
-    In a small world they are looked up, all at once. Else each is a network's work, and few
-    people come twice: they are gathered, and the policy is asked about them block by block.
+    In a small world all of them are looked up. Otherwise each needs a network evaluation, and few
+    people are met twice, so the policy is evaluated for the changed people only, block by block.
     """
     if world.space.small:
         return policy(world.seen(profile))
@@ -255,7 +255,7 @@ def renewed(
 
 def _visits(person: Int[Array, " steps"]) -> _Visits:
     steps = person.shape[0]
-    # Sorting person and step as one number groups a person's visits in their order.
+    # Sorting person and step as one number puts a person's visits next to each other, in order.
     order = jnp.sort(person * steps + jnp.arange(steps))
     who, when = order // steps, order % steps
     same = jnp.concatenate([jnp.zeros(1, jnp.bool_), who[1:] == who[:-1]])
@@ -272,7 +272,7 @@ def _histograms(window: Window, line: _Timeline, entry: Array) -> Int[Array, "st
     """Return the decision window after every step of the rollout."""
     steps, size = entry.shape[0], window.entries.shape[1]
     age = jnp.arange(steps) - line.since
-    # What a step pushes out: what the window began with, or a decision of the rollout itself.
+    # A step replaces an initial entry of the window, or an earlier decision of the rollout.
     old = window.entries[line.episode, (window.oldest[line.episode] + age) % size]
     own = entry[jnp.maximum(jnp.arange(steps) - size, 0)]
     pushed_out = jnp.where(age >= size, own, old)
@@ -284,7 +284,7 @@ def _histograms(window: Window, line: _Timeline, entry: Array) -> Int[Array, "st
 
 
 def _found(window: Window, line: _Timeline, histogram: Array) -> Int[Array, "steps kinds"]:
-    """Return the decision window before every step: as it was refilled, where an episode begins."""
+    """Return the decision window before every step; the refilled one where an episode begins."""
     first = jnp.arange(line.since.shape[0]) == line.since
     earlier = jnp.concatenate([histogram[:1], histogram[:-1]])
     return jnp.where(first[:, None], window.histogram[line.episode], earlier)
@@ -293,7 +293,7 @@ def _found(window: Window, line: _Timeline, histogram: Array) -> Int[Array, "ste
 def _who_would_follow(
     people: People, line: _Timeline, visits: _Visits, moved: People, person: Array
 ) -> People:
-    """Return the person who would come next, as they are at each episode's last step."""
+    """Return the person who would be next after each episode's last step."""
     time = jnp.arange(line.episode.shape[0])
 
     def of(episode: Array, population: People) -> People:
@@ -320,7 +320,7 @@ def _final(
     episode, since = line.episode[-1], line.since[-1]
     here = line.episode == episode
     population = at(people, episode)
-    # Only a person's last visit counts; the others are sent out of bounds and dropped.
+    # Only a person's last visit is used; the others are placed out of bounds and dropped.
     place = jnp.where(here & visits.last, visits.person, world.population)
     population = jax.tree.map(
         lambda all, some: all.at[place].set(some, mode="drop"), population, steps.outcome.moved
@@ -340,7 +340,7 @@ def _final(
 
 
 def _pushed(window: Window, steps: Step, number: Int[Array, ""]) -> Window:
-    """Return a window into which the last `number` decisions were pushed."""
+    """Return the window after adding the last `number` decisions."""
     size, length = window.entries.shape[0], steps.outcome.entry.shape[0]
     age = jnp.arange(length) - (length - number)
     kept = (age >= 0) & (age >= number - size)

@@ -1,4 +1,4 @@
-"""A world as plain arrays and numbers, and back: for worlds that no name can make again."""
+"""Conversion of worlds to and from plain arrays and numbers, for worlds without a name."""
 
 import json
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ RULES = ("name", "horizon", "population", "window", "start")
 SPACE = ("groups", "columns", "actions", "reveals", "favourable", "gain")
 TABLES = ("group", "alpha", "moves")
 READS = ("microdata",)
-"""Settings that name a file: what was saved does not make anybody read it again."""
+"""Settings that name a file; loading a saved world never reads that file again."""
 KINDS = {
     "alpha": "f",
     "odds": "f",
@@ -28,18 +28,18 @@ KINDS = {
     "encoding.changes": "f",
     "arrivals.cumulative": "f",
 }
-"""Tables of numbers; all others hold places in tables, or codes."""
+"""Tables of floats; all others hold indices or codes."""
 
 
 def rules_of(world: World) -> dict[str, Any]:
-    """Return what JSON can hold of a world."""
+    """Return the part of a world that is stored as JSON."""
     return {name: getattr(world, name) for name in RULES} | {
         name: getattr(world.space, name) for name in SPACE
     }
 
 
 def current(rules: dict[str, Any]) -> dict[str, Any]:
-    """Return rules as they are written now; earlier ones knew two actions and a cost."""
+    """Return rules in the current format; earlier versions stored two actions and a cost."""
     if "cost" not in rules:
         return rules
     own = {name: value for name, value in rules.items() if name != "cost"}
@@ -61,12 +61,12 @@ def tables_of(world: TableWorld) -> dict[str, np.ndarray]:
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a world's settings as JSON holds them; paths become texts."""
+    """Return a world's settings as JSON values; paths become strings."""
     return json.loads(json.dumps(dict(settings), default=str))
 
 
 def named(name: str, settings: Mapping[str, Any]) -> World:
-    """Return a world by name, the same object when asked again: many runs share one."""
+    """Return a world by name; it is cached, so that many runs share one object."""
     return _named(name, json.dumps(plain_settings(settings), sort_keys=True))
 
 
@@ -76,7 +76,7 @@ def _named(name: str, settings: str) -> World:
 
 
 def by_name(world: World, settings: Mapping[str, Any]) -> bool:
-    """Return whether name and settings make this very world again, and no file need be read."""
+    """Return whether name and settings reproduce this world without reading a file."""
     if world.name not in WORLDS or set(settings) & set(READS):
         return False
     try:
@@ -90,14 +90,14 @@ def by_name(world: World, settings: Mapping[str, Any]) -> bool:
 
 
 def same(one: TableWorld, other: TableWorld) -> bool:
-    """Return whether two worlds are alike in every rule and every figure."""
+    """Return whether two worlds have equal rules and equal tables."""
     tables, others = tables_of(one), tables_of(other)
     alike = rules_of(one) == rules_of(other) and set(tables) == set(others)
     return alike and all(np.array_equal(tables[name], others[name]) for name in tables)
 
 
 def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> TableWorld:
-    """Put a world together again; refuse what no world can be."""
+    """Restore a world from its rules and tables; refuse invalid ones."""
     try:
         _check_rules(rules)
         _check_tables(rules, tables)
@@ -144,7 +144,7 @@ def _check_rules(rules: dict[str, Any]) -> None:
 
 
 def _check_chances(tables: dict[str, np.ndarray]) -> None:
-    """Refuse chances of what follows that are none, or that are missing."""
+    """Refuse missing or invalid transition probabilities."""
     if tables["moves"].ndim == 3 and "odds" not in tables:
         return
     *cases, successors = tables["moves"].shape
@@ -157,7 +157,7 @@ def _check_chances(tables: dict[str, np.ndarray]) -> None:
 
 
 def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
-    """Refuse tables whose shapes do not fit, or that lead out of each other."""
+    """Refuse tables with inconsistent shapes or indices out of range."""
     for name, table in tables.items():
         if table.dtype.kind not in KINDS.get(name, "iu"):
             raise ValueError(f"{name} holds {table.dtype}.")
@@ -192,9 +192,9 @@ def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
     }
     for name, limit in limits.items():
         if tables[name].size and not 0 <= tables[name].min() <= tables[name].max() < limit:
-            raise ValueError(f"{name} leads to what is not there.")
+            raise ValueError(f"{name} has an index out of range.")
     if onehot + numeric + changes + groups != len(rules["columns"]):
-        raise ValueError("its columns are not as many as it has inputs.")
+        raise ValueError("the number of its columns differs from the number of its inputs.")
     alpha, shares = tables["alpha"], np.diff(tables["arrivals.cumulative"], prepend=0.0)
     if not profiles or not arriving or not ((alpha >= 0) & (alpha <= 1)).all():
         raise ValueError("the chance of a good label is not between 0 and 1.")

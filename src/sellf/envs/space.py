@@ -1,10 +1,9 @@
-"""What a decision-maker may know of a world: who can come, how they look, what can be done.
+"""What a decision-maker may know about a world: possible people, their features, and the actions.
 
-Whatever a person can be, group and features together, is one of finitely many *profiles*, so a
-space is a few arrays over profiles and the actions that there are. Where there are no profiles
-(`sellf.envs.functions`), people are given as what networks see of them, one row each. Who comes how
-often, whose label is good and what becomes of people is the world's own (`sellf.envs.world`): it
-has no place here.
+A person's group and features together are one of finitely many *profiles*, so a space consists of a
+few arrays over profiles and of the actions. Where there are no profiles (`sellf.envs.functions`),
+people are given by their network inputs, one row each. The distribution of people, the label law
+and the transition belong to the world (`sellf.envs.world`) and are not part of a space.
 """
 
 from collections.abc import Callable
@@ -16,21 +15,21 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 SMALL = 4096
-"""Worlds of at most this many profiles have their policies tabulated; others ask on demand."""
+"""Largest number of profiles for which policies are tabulated; otherwise they run on demand."""
 
 
 class Encoding(NamedTuple):
-    """How networks see a profile: one-hot fixed features, numbers, changing features, group."""
+    """Network inputs of a profile: one-hot fixed features, numbers, changing features, group."""
 
     fixed: Int[Array, " profiles"]
-    """The row of `codes` and `numbers` that holds what never changes of the profile."""
+    """Row of `codes` and `numbers` with the features that never change."""
     changing: Int[Array, " profiles"]
-    """The row of `changes` that holds what decisions may change."""
+    """Row of `changes` with the features that decisions may change."""
     codes: UInt8[Array, "rows features"]
     feature: Int[Array, " onehot"]
-    """One-hot column j is 1 where feature `feature[j]` ..."""
+    """One-hot column j is 1 where feature `feature[j]` has the category `category[j]`."""
     category: UInt8[Array, " onehot"]
-    """... has this category."""
+    """See `feature`."""
     numbers: Float[Array, "rows numeric"]
     changes: Float[Array, "states columns"]
 
@@ -40,40 +39,40 @@ class Space(eqx.Module):
 
     groups: tuple[str, ...] = eqx.field(static=True)
     columns: tuple[str, ...] = eqx.field(static=True)
-    """What each input of a network is, in order."""
+    """Names of the network inputs, in order."""
     actions: tuple[str, ...] = eqx.field(static=True)
-    """What can be decided; the first is what happens to whoever gets nothing."""
+    """Names of the actions; the first is the default, which gives a person nothing."""
     reveals: tuple[bool, ...] = eqx.field(static=True)
-    """By action, whether the outcome is seen after it."""
+    """By action, whether it reveals the outcome."""
     favourable: tuple[bool, ...] = eqx.field(static=True)
-    """By action, whether it is what people hope for: A = 1 in the notions."""
+    """By action, whether it is favourable for the person: A = 1 in the notions."""
     gain: tuple[tuple[float, float], ...] = eqx.field(static=True)
-    """By action, what it is worth with a bad outcome and with a good one."""
+    """By action, its gain with a bad outcome and with a good one."""
     group: Int[Array, " profiles"]
     encoding: Encoding
 
     @property
     def inputs(self) -> int:
-        """How many numbers a network is given of a person."""
+        """Number of network inputs."""
         return len(self.columns)
 
     @property
     def profiles(self) -> int:
-        """How many different people there can be."""
+        """Number of profiles."""
         return self.group.shape[0]
 
     @property
     def tabular(self) -> bool:
-        """Whether people are given as profiles, and not as what is seen of them."""
+        """Whether people are given as profiles, and not as network inputs."""
         return self.profiles > 0
 
     @property
     def small(self) -> bool:
-        """Whether there are few enough to look everyone up in a table."""
+        """Whether there are few enough profiles to tabulate policies."""
         return 0 < self.profiles <= SMALL
 
     def shape_of(self, people: Array) -> tuple[int, ...]:
-        """Return over which axes there are people."""
+        """Return the shape of the axes over people."""
         return people.shape if self.tabular else people.shape[:-1]
 
     def flat(self, people: Array) -> Array:
@@ -81,30 +80,30 @@ class Space(eqx.Module):
         return people.reshape(-1) if self.tabular else people.reshape(-1, self.inputs)
 
     def nobody(self, shape: tuple[int, ...]) -> Array:
-        """Return room for so many people."""
+        """Return an array with space for people, in the given shape."""
         return jnp.zeros(shape, jnp.int32) if self.tabular else jnp.zeros((*shape, self.inputs))
 
     def group_of(self, people: Array) -> Array:
-        """Return the group of each, as a place in `groups`."""
+        """Return the group of each person, as a position in `groups`."""
         if self.tabular:
             return self.group[people]
         return jnp.argmax(people[..., -len(self.groups) :], axis=-1).astype(jnp.int32)
 
     @property
     def paying(self) -> tuple[int, ...]:
-        """The actions that earn or cost something."""
+        """Actions with a gain or a cost."""
         return tuple(action for action, gain in enumerate(self.gain) if any(gain))
 
     def is_revealed(self, action: Int[Array, "*n"]) -> Array:
-        """Return whether the outcome is seen after each of these decisions."""
+        """Return whether each of these decisions reveals the outcome."""
         return _among(self.reveals, action)
 
     def is_favourable(self, action: Int[Array, "*n"]) -> Array:
-        """Return whether each of these decisions is what the person hopes for."""
+        """Return whether each of these decisions is favourable."""
         return _among(self.favourable, action)
 
     def gains(self, label: Float[Array, "*n"]) -> list[Array]:
-        """Return what each action is worth, by the chance of a good outcome."""
+        """Return the expected gain of each action, given the probability of a good outcome."""
         return [bad + (good - bad) * label for bad, good in self.gain]
 
 
@@ -114,7 +113,7 @@ def _among(actions: tuple[bool, ...], action: Array) -> Array:
 
 
 def observe(space: Space, profile: Array) -> Float[Array, "*n inputs"]:
-    """Return what a network is given of people."""
+    """Return the network inputs of people."""
     if not space.tabular:
         return profile
     table = space.encoding
@@ -135,7 +134,7 @@ def observe(space: Space, profile: Array) -> Float[Array, "*n inputs"]:
 
 
 def bounds(space: Space) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest that each input can be."""
+    """Return the smallest and the largest value of each input."""
     table = space.encoding
     truths = [np.tile([[0.0], [1.0]], (1, n)) for n in (len(table.feature), len(space.groups))]
     numbers = [
@@ -147,14 +146,14 @@ def bounds(space: Space) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_profile(space: Space, value: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Return a function of observations as one of profiles.
+    """Convert a function of observations into a function of profiles.
 
     Args:
-        space: whose profiles.
-        value: from observations (rows, inputs) to (networks, rows).
+        space: the space of the profiles.
+        value: a function from observations (rows, inputs) to (networks, rows).
 
-    In a small world everything is computed once and then looked up. The result has the networks
-    as its leading axis.
+    In a small world all values are computed once and then looked up. The leading axis of the result
+    is the networks.
     """
     if space.small:
         table = value(observe(space, jnp.arange(space.profiles)))

@@ -1,4 +1,4 @@
-"""A world of tables: whatever a person can be is one of finitely many profiles."""
+"""A world of tables: every person has one of finitely many profiles."""
 
 from typing import NamedTuple
 
@@ -14,37 +14,37 @@ from sellf.errors import InputError
 
 
 class Arrivals(NamedTuple):
-    """Who may be in a new population, and how likely."""
+    """Profiles of newcomers, and their cumulative shares."""
 
     profile: Int[Array, " rows"]
     cumulative: Float[Array, " rows"]
 
 
 class TableWorld(World):
-    """The law as arrays over profiles; a population is one profile number per person."""
+    """A world whose law is arrays over profiles; a population is one profile per person."""
 
     alpha: Float[Array, " profiles"]
     """alpha(x, z) = P(Y = 1 | x, z)."""
     moves: Int[Array, "profiles actions 2 *successors"]
-    """The profile that follows, by decision and label; where chance has a say, several of them."""
+    """Next profile, by decision and label; several of them if transitions are random."""
     arrivals: Arrivals
     odds: Float[Array, "profiles actions 2 others"] | None = None
-    """The chance that what follows is the second of the successors or later, the third or later,
-    and so on; None where there is one only."""
+    """Probabilities that the next profile is the second successor or a later one, the third or a
+    later one, and so on; None if there is only one."""
 
     @property
     def profiles(self) -> int:
-        """How many different people there can be."""
+        """Number of profiles."""
         return self.space.profiles
 
     @property
     def group(self) -> Int[Array, " profiles"]:
-        """The group of each profile, as a place in `groups`."""
+        """Group of each profile, as a position in `groups`."""
         return self.space.group
 
     @property
     def encoding(self) -> Encoding:
-        """How networks see a profile."""
+        """Encoding of profiles as network inputs."""
         return self.space.encoding
 
     def arriving(self, key: Key[Array, ""], shape: tuple[int, ...]) -> People:
@@ -60,19 +60,19 @@ class TableWorld(World):
         return people
 
     def group_of(self, people: People) -> Int[Array, "*n"]:
-        """Return the group of each."""
+        """Return the group of each person."""
         return self.group[people]
 
     def label_chance(self, people: People) -> Float[Array, "*n"]:
-        """Return alpha of each."""
+        """Return alpha of each person."""
         return self.alpha[people]
 
     def luck(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Array | None:
-        """Draw what chooses among several successors."""
+        """Draw the random numbers that select among several successors."""
         return None if self.odds is None else jax.random.uniform(key, shape)
 
     def follow(self, people: People, action: Array, label: Array, luck: Array | None) -> People:
-        """Return the profiles that follow."""
+        """Return the next profiles."""
         outcome = label.astype(jnp.int32)
         if self.odds is None or luck is None:
             return self.moves[people, action, outcome]
@@ -81,7 +81,7 @@ class TableWorld(World):
 
 
 def successors(world: TableWorld) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return who can follow, (profiles, actions, 2, successors), and with which chances."""
+    """Return the successors, (profiles, actions, 2, successors), and their probabilities."""
     moves = np.asarray(world.moves, np.int64)
     if world.odds is None:
         return moves[..., None], np.ones((*moves.shape, 1))
@@ -91,11 +91,11 @@ def successors(world: TableWorld) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 
 def tabulated(world: World, what: str) -> TableWorld:
-    """Return the world if it is made of tables; refuse another.
+    """Return the world if it is made of tables; refuse any other.
 
     Args:
-        world: any.
-        what: what is to be done with it, for the message.
+        world: any world.
+        what: the operation that needs tables, for the message.
     """
     if not isinstance(world, TableWorld):
         raise InputError(

@@ -1,4 +1,4 @@
-"""The small tables of figures behind the worlds, and where they come from."""
+"""The data tables behind the worlds, and their sources."""
 
 import csv
 import json
@@ -21,33 +21,33 @@ _FILES = {
 
 @dataclass(frozen=True)
 class Fico:
-    """Credit scores of four races in ten classes of ten points, and who repays."""
+    """Credit scores of four races in ten classes of ten points, and repayment rates."""
 
     races: tuple[str, ...]
     p_class: NDArray[np.float64]
-    """(races, 10), P(score class | race)."""
+    """P(score class | race), (races, 10)."""
     p_repay: NDArray[np.float64]
-    """(races, 10), P(repays | score class, race)."""
+    """P(repays | score class, race), (races, 10)."""
     shares: NDArray[np.float64]
-    """(races,), the share of each race among everyone scored."""
+    """Share of each race among everyone scored, (races,)."""
 
 
 @dataclass(frozen=True)
 class Compas:
-    """Defendants counted by race, sex, age and number of prior offences, and who reoffended."""
+    """Numbers of defendants and reoffenders by race, sex, age and number of prior offences."""
 
     races: tuple[str, ...]
     sexes: tuple[str, ...]
     ages: tuple[str, ...]
     priors: tuple[str, ...]
     n: NDArray[np.int64]
-    """(2, 2, 5, 8), people per cell; a few cells are empty."""
+    """Number of people per cell, (2, 2, 5, 8); a few cells are empty."""
     n_reoffended: NDArray[np.int64]
-    """(2, 2, 5, 8), those charged again within two years."""
+    """Number of people charged again within two years, (2, 2, 5, 8)."""
 
 
 def fico() -> Fico:
-    """The figures of `lending`."""
+    """Return the data of `lending`."""
     rows, groups = _rows("fico"), _rows("fico_groups")
     races = tuple(row["race"] for row in groups)
 
@@ -66,7 +66,7 @@ def fico() -> Fico:
 
 
 def compas() -> Compas:
-    """The figures of `recidivism`."""
+    """Return the data of `recidivism`."""
     rows = _rows("compas")
     # Every cell is in the file in order, so first appearances give the names in order.
     names = [tuple(dict.fromkeys(row[key] for row in rows)) for key in _COMPAS_KEYS]
@@ -83,7 +83,7 @@ def compas() -> Compas:
 
 
 def provenance(name: str) -> str:
-    """Source, licence and transformation of a table: fico, fico_groups, compas or school."""
+    """Return source, licence and processing of a table: fico, fico_groups, compas or school."""
     text = _path(name).read_text(encoding="utf-8")
     if _FILES[name].endswith(".json"):
         return str(json.loads(text)["provenance"])

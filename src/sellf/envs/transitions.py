@@ -1,8 +1,8 @@
-"""From a user's transition rule to a table of everyone that decisions can lead to.
+"""Conversion of a user's transition rule to a table of all profiles that decisions can lead to.
 
-A rule is a function of whole columns. One that leaves something to chance either says what may
-follow, with probabilities, or draws from a generator that it is given; one that draws from a
-generator of its own would be frozen into a table, and is refused.
+A rule is a function of whole columns. A random rule either returns all possible changes with their
+probabilities, or draws from a generator that it receives as an argument. A rule that draws from a
+generator of its own is refused, as a single draw would be fixed in the table.
 """
 
 import inspect
@@ -19,12 +19,12 @@ from sellf.fairness.checks import short
 Columns: TypeAlias = dict[str, NDArray[Any]]
 MOST_PROFILES = 500_000
 MOST_SUCCESSORS = 20_000_000
-"""Entries of a table of what may follow."""
+"""Largest number of entries of a table of successors."""
 DRAWS = 10_000
-"""How often a transition with a generator is drawn for each kind of person."""
+"""Number of draws from a transition with a generator, for each kind of person."""
 MOST_DRAWS = 1_000_000
 AT_ONCE = 500_000
-"""Rows that a transition is given in one call, when it is drawn many times."""
+"""Number of rows per call of a transition that is drawn many times."""
 HOW = (
     "take the generator as a fourth argument, def transition(people, action, outcome, rng), and "
     "draw from it: rng.normal(size=len(people[...]))."
@@ -33,19 +33,19 @@ HOW = (
 
 @dataclass(frozen=True)
 class Transition:
-    """A user's rule, and what is needed to ask it."""
+    """A user's rule, and the arguments for calling it."""
 
     function: Callable[..., Any] | None
-    """Columns, action, good label (and a generator) -> the columns that change."""
+    """Maps columns, action and label (and a generator) to the columns that change."""
     group: str
     categorical: tuple[str, ...]
     actions: tuple[Any, ...]
-    """What the function is given of each action."""
+    """Values that the function receives for the actions."""
     draws: int
     seed: int
 
     def takes_generator(self) -> bool:
-        """Return whether the function has a place for a generator."""
+        """Return whether the function takes a generator."""
         try:
             parameters = inspect.signature(self.function or print).parameters
         except (TypeError, ValueError):
@@ -58,16 +58,16 @@ _CATCH_ALL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class Successors(NamedTuple):
-    """Who can follow each profile, by action and outcome."""
+    """Successors of each profile, by action and outcome."""
 
     moves: NDArray[np.int32]
-    """(profiles, actions, 2), or with a last axis where there are several."""
+    """Next profiles, (profiles, actions, 2), with another axis if there are several."""
     chances: NDArray[np.float64] | None
-    """Of each of several."""
+    """Probabilities of the successors, if there are several."""
 
 
 class Branch(NamedTuple):
-    """What may become of some people: who each is, what they become, how likely."""
+    """Possible transitions of some people: their indices, new columns and probabilities."""
 
     owner: NDArray[np.intp]
     columns: Columns
@@ -76,7 +76,7 @@ class Branch(NamedTuple):
 
 @dataclass
 class _Known:
-    """Everyone found so far, and what follows whom."""
+    """All profiles found so far, and their successors."""
 
     names: list[str]
     rows: list[tuple[Any, ...]]
@@ -84,13 +84,13 @@ class _Known:
     found: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = field(
         default_factory=list
     )
-    """Case, who, what follows, how likely."""
+    """Case, profiles, successors and probabilities."""
 
     def __post_init__(self) -> None:
         self.number = {row: i for i, row in enumerate(self.rows)}
 
     def add(self, case: int, first: int, branch: Branch) -> None:
-        """Take in what may become of some of the newest people."""
+        """Add possible transitions of some of the newest profiles."""
         follows = np.empty(len(branch.owner), np.int64)
         lists = (branch.columns[name].tolist() for name in self.names)
         for i, row in enumerate(zip(*lists, strict=True)):
@@ -106,7 +106,7 @@ class _Known:
         self.found.append((case, first + branch.owner, follows, branch.weight))
 
     def columns(self, people: Columns, since: int = 0) -> Columns:
-        """Return those found since then as columns."""
+        """Return the profiles found since a given number as columns."""
         return {
             name: np.array([row[j] for row in self.rows[since:]], dtype=people[name].dtype)
             for j, name in enumerate(self.names)
@@ -114,12 +114,12 @@ class _Known:
 
 
 def length(columns: Columns) -> int:
-    """Return how many rows there are."""
+    """Return the number of rows."""
     return len(next(iter(columns.values())))
 
 
 def distinct(columns: Columns) -> tuple[Columns, NDArray[np.intp]]:
-    """Return the distinct rows, and which of them each row is."""
+    """Return the distinct rows, and the index of each row among them."""
     numbers: dict[tuple[Any, ...], int] = {}
     lists = [values.tolist() for values in columns.values()]
     index = np.array([numbers.setdefault(row, len(numbers)) for row in zip(*lists, strict=True)])
@@ -128,7 +128,7 @@ def distinct(columns: Columns) -> tuple[Columns, NDArray[np.intp]]:
 
 
 def closure(people: Columns, asked: Transition) -> tuple[Columns, Successors]:
-    """Return everyone that decisions can lead to, and who follows whom."""
+    """Return all profiles that decisions can lead to, and their successors."""
     cases = [(action, positive) for action in asked.actions for positive in (False, True)]
     if asked.function is None:
         alone = np.arange(length(people), dtype=np.int32)
@@ -159,7 +159,7 @@ def _stated(
     people: Columns,
     rng: np.random.Generator,
 ) -> Iterator[Branch]:
-    """Return what a rule without a generator says: one thing for certain, or several."""
+    """Yield the transitions of a rule without a generator: one, or several with probabilities."""
     said = _call(asked, frontier, action, positive)
     case, rows = _case(asked, action, positive), length(frontier)
     everyone = np.arange(rows)
@@ -169,7 +169,7 @@ def _stated(
     pairs = [pair for pair in said if _pair(pair)]
     if len(pairs) < len(said) or not pairs:
         raise InputError(
-            f"{case} returns {short(said)}: where several things may follow, return a list of "
+            f"{case} returns {short(said)}: for several possible changes, return a list of "
             "pairs, [(0.8, {...}), (0.2, {...})]: a probability and the columns that change."
         )
     weights = []
@@ -203,7 +203,7 @@ def _drawn(
     people: Columns,
     rng: np.random.Generator,
 ) -> Iterator[Branch]:
-    """Return what comes of drawing many times from a rule with a generator."""
+    """Yield the observed transitions in many draws from a rule with a generator."""
     rows = length(frontier)
     case = _case(asked, action, positive)
     part = max(1, AT_ONCE // asked.draws)
@@ -226,7 +226,7 @@ def _drawn(
 
 
 def _table(known: _Known, actions: int) -> Successors:
-    """Return what follows as arrays; the same profile reached in two ways is one successor."""
+    """Return the successors as arrays; a profile reached in two ways is one successor."""
     profiles, cases = len(known.rows), 2 * actions
     case, who, follows, weight = (
         np.concatenate(parts)
@@ -271,7 +271,7 @@ def _call(asked: Transition, columns: Columns, action: Any, positive: bool, *rng
 def _refuse_hidden_chance(
     asked: Transition, people: Columns, action: Any, positive: bool, chance: bool
 ) -> None:
-    """Refuse a rule that draws from a generator of its own, or once for everybody."""
+    """Refuse a rule that draws from its own generator, or one value for everybody."""
     case, copies = _case(asked, action, positive), 2
     people = {name: values[:1000] for name, values in people.items()}
     turned = {name: values[::-1] for name, values in people.items()}
@@ -279,17 +279,17 @@ def _refuse_hidden_chance(
     def moved(given: Columns, *seed: int) -> list[Columns]:
         generators = map(np.random.default_rng, seed)
         said = _call(asked, given, action, positive, *generators)
-        # What is no list of pairs is refused where the rule is asked for good.
+        # A list of anything but pairs is refused later, in `_stated`.
         branches = [pair[-1] for pair in said if _pair(pair)] if isinstance(said, list) else [said]
         return [_checked(asked, case, given, one, people) for one in branches]
 
     if not chance:
-        # A rule of each person by themselves says the same of them in another order.
+        # A rule that treats each person separately gives the same result in another order.
         again = [{k: v[::-1] for k, v in one.items()} for one in moved(turned)]
         if not _same(moved(people), again):
             raise InputError(
-                f"{case} does not say the same when it is asked twice: if it draws, {HOW} A rule "
-                "may look at each person by themselves only, not at their place in the column."
+                f"{case} returns different results when called twice: if it draws, {HOW} A rule "
+                "must treat each person separately, regardless of their position in the column."
             )
         return
     many = {name: np.repeat(values, copies) for name, values in people.items()}
@@ -314,7 +314,7 @@ def _pair(said: Any) -> bool:
 def _same(ones: list[Columns], others: list[Columns]) -> bool:
     def alike(one: NDArray[Any], other: NDArray[Any]) -> bool:
         if one.dtype.kind == "f":
-            # Vectorised functions may round the last digit by a value's place in memory.
+            # The last digit of vectorised functions may depend on a value's position in memory.
             return np.allclose(one, other, rtol=1e-9, atol=1e-12)
         return bool((one == other).all())
 
@@ -328,7 +328,7 @@ def _same(ones: list[Columns], others: list[Columns]) -> bool:
 def _checked(
     asked: Transition, case: str, frontier: Columns, changed: Any, people: Columns
 ) -> Columns:
-    """Return the rows after a transition, checked."""
+    """Return the checked rows after a transition."""
     group, changed = asked.group, changed or {}
     if not isinstance(changed, dict):
         raise InputError(

@@ -1,8 +1,8 @@
-"""The decision window behind Delta_t: the last few thousand decisions, counted as they come.
+"""The decision window behind Delta_t: counts of the last few thousand decisions.
 
-A decision is kept as one small number made of group, action, label and predicted label, and the
-window as a histogram of those numbers. A new decision adds one and takes away the oldest:
-constant work, for any number of groups, in all three views at once.
+A decision is stored as one small number that encodes group, action, label and predicted label, and
+the window as a histogram of these numbers. A new decision replaces the oldest one, which takes
+constant time for any number of groups and for all three views at once.
 """
 
 from typing import NamedTuple
@@ -19,40 +19,40 @@ class Window(NamedTuple):
     """The last decisions."""
 
     entries: Int[Array, "*n size"]
-    """Each decision as `entry` makes it, or `empty(space)`; a ring."""
+    """Ring buffer of decisions as encoded by `entry`, or `empty(space)`."""
     histogram: Int[Array, "*n kinds"]
-    """How many entries of each kind there are; the last kind is the empty one."""
+    """Number of entries of each kind; the last kind is the empty one."""
     oldest: Int[Array, "*n"]
-    """Where the oldest decision stands, which the next one replaces."""
+    """Position of the oldest decision, which the next one replaces."""
 
 
 def empty(space: Space) -> int:
-    """Return the number that stands for no decision."""
+    """Return the number that encodes an empty entry."""
     return len(space.groups) * len(space.actions) * 4
 
 
 def entry(
     space: Space, group: Array, action: Array, label: Array, guess: Array
 ) -> Int[Array, "*n"]:
-    """Return a decision as one number; `guess` is the label that a predictor drew."""
+    """Return a decision encoded as one number; `guess` is a label drawn from the predictor."""
     place = group * len(space.actions) + action.astype(jnp.int32)
     return (place * 2 + label.astype(jnp.int32)) * 2 + guess.astype(jnp.int32)
 
 
 def of_entries(space: Space, entries: Int[Array, " size"]) -> Window:
-    """Return a window that holds these decisions, the oldest first."""
+    """Return a window with these decisions, the oldest first."""
     kinds = jnp.arange(empty(space) + 1)
     histogram = jnp.sum(entries[:, None] == kinds[None, :], axis=0, dtype=jnp.int32)
     return Window(entries, histogram, jnp.zeros((), jnp.int32))
 
 
 def without_decisions(space: Space, size: int) -> Window:
-    """Return a window in which nothing was decided yet."""
+    """Return a window without decisions."""
     return of_entries(space, jnp.full((size,), empty(space), dtype=jnp.int32))
 
 
 def push(window: Window, new: Int[Array, ""]) -> Window:
-    """Put a decision in place of the oldest one."""
+    """Replace the oldest decision by a new one."""
     old = window.entries[window.oldest]
     kinds = jnp.arange(window.histogram.shape[0])
     change = (kinds == new).astype(jnp.int32) - (kinds == old).astype(jnp.int32)
@@ -64,9 +64,9 @@ def push(window: Window, new: Int[Array, ""]) -> Window:
 
 
 def counts(space: Space, histogram: Int[Array, "*n kinds"], view: View) -> Counts:
-    """Return the counts that a view sees, the last axis being the group.
+    """Return the counts in a view; the last axis is the group.
 
-    The view "accepted" drops everyone whose outcome is not revealed.
+    The view "accepted" leaves out everyone whose outcome is not revealed.
     """
     kinds = histogram[..., :-1].astype(jnp.float32)
     shape = (*kinds.shape[:-1], len(space.groups), len(space.actions), 2, 2)  # ..., label, guess

@@ -1,9 +1,9 @@
-"""A world (F-MDP): a space, and the law behind it: who comes, whose label is good, what follows.
+"""A world (F-MDP): a space and the law behind it, which covers arrivals, labels and transitions.
 
-A simulation asks six things of a world, the methods of `World`, and knows nothing else of people:
-a population is a pytree whose leaves have one entry per person. `sellf.envs.table` answers from
-arrays over profiles, where a population is one profile number per person. Everything here is a pure
-function that compiles and vectorises.
+A simulation uses only the six abstract methods of `World`; a population is a pytree whose leaves
+have one entry per person. In `sellf.envs.table` these methods look up arrays over profiles, and a
+population is one profile number per person. All functions here are pure, and can be compiled and
+vectorised.
 """
 
 from abc import abstractmethod
@@ -21,12 +21,12 @@ from sellf.envs.window import Window
 from sellf.fairness import Counts, Notion, define, gap
 
 People: TypeAlias = Any
-"""Some people: a pytree of arrays, each with one entry per person first. In a world of tables, the
-profile of each."""
+"""Some people: a pytree of arrays whose first axis is the person. In a world of tables, it is the
+profile of each person."""
 
 
 class World(eqx.Module):
-    """The rules of a world, and what a simulation asks of it; see `sellf.make_world`."""
+    """The rules of a world, and its interface for simulations; see `sellf.make_world`."""
 
     name: str = eqx.field(static=True)
     space: Space
@@ -34,9 +34,9 @@ class World(eqx.Module):
     horizon: int = eqx.field(static=True)
     population: int = eqx.field(static=True)
     window: int = eqx.field(static=True)
-    """How many decisions Delta_t looks back."""
+    """Number of latest decisions that Delta_t is computed from."""
     start: float = eqx.field(static=True)
-    """The resource an episode starts with."""
+    """Initial resource of an episode."""
 
     @abstractmethod
     def arriving(self, key: Key[Array, ""], shape: tuple[int, ...]) -> People:
@@ -44,37 +44,37 @@ class World(eqx.Module):
 
     @abstractmethod
     def seen(self, people: People) -> Array:
-        """Return people as a policy is given them: see `sellf.envs.space.observe`."""
+        """Return people in the form that a policy receives; see `sellf.envs.space.observe`."""
 
     @abstractmethod
     def group_of(self, people: People) -> Int[Array, "*n"]:
-        """Return the group of each, as a place in `groups`."""
+        """Return the group of each person, as a position in `groups`."""
 
     @abstractmethod
     def label_chance(self, people: People) -> Float[Array, "*n"]:
-        """Return alpha(x, z) = P(Y = 1 | x, z) of each."""
+        """Return alpha(x, z) = P(Y = 1 | x, z) of each person."""
 
     @abstractmethod
     def luck(self, key: Key[Array, ""], shape: tuple[int, ...]) -> Any:
-        """Draw the chance in transitions; None if there is none."""
+        """Draw the random numbers of transitions; None if transitions are deterministic."""
 
     @abstractmethod
     def follow(self, people: People, action: Array, label: Array, luck: Any) -> People:
-        """Return what becomes of people, by decision, label and chance."""
+        """Return people after the transition, given decision, label and random numbers."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of the groups."""
+        """Names of the groups."""
         return self.space.groups
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What each input of a network is, in order."""
+        """Names of the network inputs, in order."""
         return self.space.columns
 
     @property
     def inputs(self) -> int:
-        """How many numbers a network is given of a person."""
+        """Number of network inputs."""
         return self.space.inputs
 
     @property
@@ -84,7 +84,7 @@ class World(eqx.Module):
 
 
 def at(people: People, index: Any) -> People:
-    """Return some of the people."""
+    """Return the people at an index."""
     return jax.tree.map(lambda leaf: leaf[index], people)
 
 
@@ -100,7 +100,7 @@ def choose(condition: Array, one: People, other: People) -> People:
 
 
 def differ(one: People, other: People) -> Bool[Array, " people"]:
-    """Return who is not the same any more."""
+    """Return whether each person has changed."""
 
     def leaf(new: Array, old: Array) -> Array:
         changed = new != old
@@ -117,37 +117,37 @@ def differ(one: People, other: People) -> Bool[Array, " people"]:
 
 
 class State(NamedTuple):
-    """An episode under way."""
+    """State of an episode."""
 
     profile: People
-    """Everyone in the population."""
+    """The whole population."""
     window: Window
     person: Int[Array, ""]
-    """Whose turn it is."""
+    """Index of the current person."""
     time: Int[Array, ""]
-    """Decisions taken in this episode."""
+    """Number of decisions in this episode."""
     taken: Int[Array, "paying 2"]
-    """How often each action that pays was taken in this episode, and how often with a good label:
-    whole numbers, so that the resource does not drift."""
+    """Counts of each paying action in this episode, in total and with a good label. Whole numbers
+    avoid rounding errors in the resource."""
     over: Bool[Array, ""]
-    """The episode has ended; `reset` starts another."""
+    """Whether the episode has ended; `reset` starts another."""
 
 
 class Draws(NamedTuple):
-    """All the chance in what follows a decision, drawn beforehand."""
+    """All random numbers for the consequences of a decision, drawn beforehand."""
 
     label: Float[Array, "*n"]
     later_label: Float[Array, "*n"]
     guess: Float[Array, "*n"]
     later_action: Float[Array, "*n"]
     person: Int[Array, "*n"]
-    """Who comes next."""
+    """Index of the next person."""
     move: Any = None
-    """For the transition: `World.luck`."""
+    """Random numbers of the transition: `World.luck`."""
 
 
 class Outcome(NamedTuple):
-    """What a decision leads to for the person it is about."""
+    """The outcome of a decision for the person it is about."""
 
     action: Int[Array, "*n"]
     label: Bool[Array, "*n"]
@@ -156,33 +156,34 @@ class Outcome(NamedTuple):
     moved: People
     """The person afterwards."""
     entry: Int[Array, "*n"]
-    """The decision as the window keeps it."""
+    """The decision as encoded in the window."""
 
 
 class Step(NamedTuple):
-    """One decision and what it led to.
+    """One decision and its consequences.
 
-    It holds everyone's label: whoever passes it on must hide those that no decision reveals.
+    It contains everyone's label; labels that no decision reveals must be removed before it is
+    passed on.
     """
 
     profile: People
     """The person decided about, before the decision changed them."""
     outcome: Outcome
     following: People
-    """The person who comes next, or would if the episode had not ended."""
+    """The next person, or who would have been next if the episode had not ended."""
     reward: Float[Array, "*n"]
     terminated: Bool[Array, "*n"]
-    """The resource is used up."""
+    """Whether the resource is used up."""
     truncated: Bool[Array, "*n"]
-    """The horizon is reached."""
+    """Whether the horizon is reached."""
     histogram: Int[Array, "*n kinds"]
-    """The decision window, this decision included."""
+    """Decision window, including this decision."""
     before: Int[Array, "*n kinds"]
-    """The decision window as this decision found it."""
+    """Decision window before this decision."""
 
 
 def reset(world: World, key: Key[Array, ""]) -> State:
-    """Draw a new population and whose turn is first; nothing was decided yet."""
+    """Draw a new population and the first person; the decision window is empty."""
     key_people, key_person = jax.random.split(key)
     return State(
         profile=at(world.arriving(key_people, (1, world.population)), 0),
@@ -201,9 +202,9 @@ def refill(
     policy: Thresholds,
     predict: Chances | None = None,
 ) -> Window:
-    """Return a window full of decisions of a policy on a population as it is now.
+    """Return a window filled with a policy's decisions about the current population.
 
-    Everyone is decided about once (or as often as the window has room), and nobody changes by it.
+    Everyone is decided about once, or as often as the window has room, and nobody changes.
     """
     profile = at(profile, jnp.arange(world.window) % world.population)
     seen = world.seen(profile)
@@ -215,7 +216,7 @@ def refill(
 
 
 def draws(world: World, key: Key[Array, ""], shape: tuple[int, ...] = ()) -> Draws:
-    """Draw the chance for one decision, or for many."""
+    """Draw the random numbers for one decision, or for many."""
     key_chance, key_person = jax.random.split(key)
     chance = jax.random.uniform(key_chance, (3, *shape))
     later = jax.random.uniform(jax.random.fold_in(key_chance, 1), shape)
@@ -233,16 +234,16 @@ def decide(
     predict: Chances | None = None,
     policy: Thresholds | None = None,
 ) -> Outcome:
-    """Return what decisions about people lead to: the label, the change, the window's entry.
+    """Return the outcomes of decisions about people: label, transition and window entry.
 
-    Some notions count people after the change, and they are decided about anew as they are then:
-    the label after a change is revealed by that decision, not by the one before it. Where there is
-    no policy to ask, the decision stands for both.
+    Some notions count people after the transition. A second decision is then drawn about the
+    changed person, and it determines whether the later label is revealed. Without a policy, the
+    first decision is used for both.
     """
     label = chance.label < world.label_chance(profile)
     moved = world.follow(profile, action, label, chance.move)
     later_label = chance.later_label < world.label_chance(moved)
-    # Qualification is acted on through the change that a decision brings about (Sec. 4).
+    # Decisions affect qualification through the transition (Sec. 4).
     after = define(notion).delayed
     counted, counted_label = (moved, later_label) if after else (profile, label)
     decision = drawn(policy(world.seen(moved)), chance.later_action) if after and policy else action
@@ -252,13 +253,13 @@ def decide(
 
 
 def taken(space: Space, outcome: Outcome) -> Int[Array, "*n paying 2"]:
-    """Return which action that pays each decision is, and whether with a good label."""
+    """Return indicators of each paying action, and of each with a good label."""
     each = [(outcome.action == a, (outcome.action == a) & outcome.label) for a in space.paying]
     return jnp.stack([jnp.stack(pair, -1) for pair in each], -2).astype(jnp.int32)
 
 
 def resource(world: World, taken: Int[Array, "*n paying 2"]) -> Float[Array, "*n"]:
-    """Return what is left of the resource; never below 0."""
+    """Return the remaining resource; never below 0."""
     number = taken.astype(jnp.float32)
     left = jnp.full(taken.shape[:-2], world.start, jnp.float32)
     for place, action in enumerate(world.space.paying):
@@ -270,7 +271,7 @@ def resource(world: World, taken: Int[Array, "*n paying 2"]) -> Float[Array, "*n
 def reward(
     world: World, before: Float[Array, "*n"], after: Float[Array, "*n"], outcome: Outcome
 ) -> Float[Array, "*n"]:
-    """Return the gain of a decision, or what was left where that would cost more than there was."""
+    """Return the gain of a decision; a loss is limited to the remaining resource."""
     gain = jnp.zeros(before.shape)
     for action, worth in enumerate(world.space.gains(outcome.label.astype(jnp.float32))):
         gain = jnp.where(outcome.action == action, worth, gain)
@@ -285,7 +286,7 @@ def step(
     notion: Notion = "opportunity",
     predict: Chances | None = None,
 ) -> tuple[State, Step]:
-    """Decide about the person whose turn it is; see `advance`."""
+    """Decide about the current person; see `advance`."""
     return advance(world, state, action, draws(world, key), notion, predict)
 
 
@@ -297,15 +298,15 @@ def advance(
     notion: Notion = "opportunity",
     predict: Chances | None = None,
 ) -> tuple[State, Step]:
-    """Decide about the person whose turn it is, with the chance given.
+    """Decide about the current person, with given random numbers.
 
     Args:
         world: the law and the rules.
-        state: the episode under way.
-        action: a place in `Space.actions`.
-        chance: all the randomness in what follows.
-        notion: what the decision window is for: some count labels after the change.
-        predict: the predictor behind imputed labels; without one they are all 0.
+        state: the state of the episode.
+        action: a position in `Space.actions`.
+        chance: the random numbers for the consequences.
+        notion: the fairness notion of the decision window; some count labels after the transition.
+        predict: the predictor of imputed labels; without one, they are all 0.
     """
     profile = at(state.profile, state.person)
     outcome = decide(world, profile, action.astype(jnp.int32), chance, notion, predict)
@@ -338,9 +339,9 @@ def exact_counts(world: World, profile: People, chance: Float[Array, "*n people"
     """Return the expected counts of a whole population under alpha and a policy.
 
     Args:
-        world: with the label law.
-        profile: of everyone.
-        chance: of a favourable decision about each.
+        world: the world with the label law.
+        profile: the whole population.
+        chance: the probability of a favourable decision about each person.
     """
     alpha = world.label_chance(profile)
     group = world.group_of(profile)[..., None]
@@ -359,7 +360,7 @@ def exact_counts(world: World, profile: People, chance: Float[Array, "*n people"
 
 
 def observed(world: World, steps: Step) -> Step:
-    """Return the same with people as a policy is given them."""
+    """Return the steps with people in the form that a policy receives."""
     return steps._replace(
         profile=world.seen(steps.profile),
         following=world.seen(steps.following),
@@ -370,8 +371,8 @@ def observed(world: World, steps: Step) -> Step:
 def exact_disparity(world: World, state: State, policy: Policy, notion: Notion) -> Array:
     """Return the true disparity of the current population, free of sampling noise.
 
-    The expectation over everyone in the population, their labels (alpha) and the policy's
-    decisions: no window and no draws.
+    It is the expectation over everyone in the population, their labels (alpha) and the policy's
+    decisions, without a window or random draws.
     """
     chance = policy(world.seen(state.profile)).chance(world.space.favourable)
     return gap(notion, exact_counts(world, state.profile, chance))

@@ -26,23 +26,23 @@ class Kind:
 
     make: Callable[..., World]
     rules: Rules | None
-    """The paper's; None for a world from outside, which has settings only."""
+    """Default rules; None for an external world, which has settings only."""
     settings: tuple[str, ...]
-    """What it takes beyond the rules."""
+    """Settings of the world in addition to the rules."""
     dynamics: str
     source: str | None = None
-    """The table in `sellf.envs.tables.provenance` that its figures come from."""
+    """Name of its data table in `sellf.envs.tables.provenance`."""
     described: str | None = None
-    """Where the law is described, of a built-in without figures."""
+    """Reference for the law of a built-in world without a data table."""
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Everything that can be set."""
+        """All settings that the world accepts."""
         return self.settings if self.rules is None else (*self.settings, *RULES, *DRIFT)
 
 
 def _adapt(thing: Any, name: str) -> Kind:
-    """Return a world from outside, or a function that makes one, as an entry."""
+    """Return an external world, or a function that makes one, as an entry."""
     if isinstance(thing, World):
         world = thing
         return Kind(lambda: world, None, (), f"as given: {world.name}")
@@ -117,16 +117,17 @@ def make_world(name: str, **settings: Any) -> World:
     Args:
         name: the paper's "lending", "recidivism", "school" and "school-continuous";
             "lending-amounts", with loans of two sizes; "attention" and "admission", after D'Amour
-            et al. (2020); or a world that `sellf.register` or an installed package has made known,
-            or "package.module:name".
-        settings: the world's own, `groups` (lending: names of races, or "all"; recidivism: "race"
-            or "race-sex") `microdata` and `state` (school: the path of INEP's file, and whose
-            applicants to take from it, by default "SP"), `rates` and `dynamic_rate` (attention),
-            `costs`, `again`, `improvement` and `noise` (admission); and the rules `cost`,
-            `horizon`, `population`, `window`, `start`, where they are not to be the paper's. With
-            `drift`, what changes from period to period, `period` says which of them it is:
-            {"label": {"Black": -0.2}} moves the log-odds of a good outcome in every period,
-            {"arrivals": ...} the log of a group's share; a list says where it is in each period.
+            et al. (2020); a world registered by `sellf.register` or an installed package; or
+            "package.module:name".
+        settings: the world's own settings: `groups` (lending: names of races, or "all";
+            recidivism: "race" or "race-sex"), `microdata` and `state` (school: the path of INEP's
+            file, and the state whose applicants are used, by default "SP"), `rates` and
+            `dynamic_rate` (attention), `costs`, `again`, `improvement` and `noise` (admission); and
+            the rules `cost`, `horizon`, `population`, `window` and `start`, to replace the
+            defaults. `drift` describes changes from period to period, and `period` selects one:
+            {"label": {"Black": -0.2}} shifts the log-odds of a good outcome in every period,
+            {"arrivals": ...} the logarithm of a group's share; a list gives the shift in each
+            period.
     """
     kind = WORLDS.find(name, typed=True)
     known = kind.takes
@@ -147,7 +148,7 @@ def make_world(name: str, **settings: Any) -> World:
 
 
 def _from_outside(name: str, kind: Kind, settings: dict[str, Any]) -> World:
-    """Make a plug-in's world, under the name that it can be made again by."""
+    """Make an external world, under the name by which it can be made again."""
     made = kind.make(**settings)
     if not isinstance(made, World):
         raise InputError(

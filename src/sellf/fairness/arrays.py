@@ -1,4 +1,4 @@
-"""One implementation for NumPy and JAX: which library do these arrays belong to?"""
+"""Array functions that work with both NumPy and JAX."""
 
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ Array: TypeAlias = Any
 
 
 def namespace(*arrays: Array) -> ModuleType:
-    """Return `jax.numpy` if one of the arrays is JAX's, else `numpy`, without importing JAX."""
+    """Return `jax.numpy` if any array is a JAX array, else `numpy`, without importing JAX."""
     for array in arrays:
         if not isinstance(array, np.ndarray | np.generic) and hasattr(array, "__array_namespace__"):
             return array.__array_namespace__()
@@ -21,5 +21,5 @@ def divide(numerator: Array, denominator: Array, *, empty: float = float("nan"))
     """Return the ratio, and `empty` where the denominator is 0 (with a finite gradient there)."""
     xp = namespace(numerator, denominator)
     possible = denominator != 0
-    with np.errstate(over="ignore"):  # a ratio too large for a float is infinite, and says so
+    with np.errstate(over="ignore"):  # a ratio too large for a float becomes infinite
         return xp.where(possible, numerator / xp.where(possible, denominator, 1), empty)

@@ -1,4 +1,4 @@
-"""What can be promised of the true disparity from what is seen (Theorems 2 to 4)."""
+"""Guarantees on the true disparity from observable quantities (Theorems 2 to 4)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +14,17 @@ from sellf.fairness.tables import Table
 
 
 def cortes(n: Array, d2: Array, pdim: Array, delta: float) -> Array:
-    """Return B such that R <= R^_w + B with probability 1 - delta, for every predictor at once.
+    """Return B such that R <= R^_w + B for all predictors at once, with probability 1 - delta.
 
-    The bound of Cortes, Mansour and Mohri (2010, Theorem 3), with the 3/8-power rate that they
-    prove: B = 2^(5/4) sqrt(d2) ((p ln(2 n e / p) + ln(4 / delta)) / n)^(3/8). One-sided, and for
-    losses in [0, 1]; infinite where 2 n < p, too few people for it to say anything.
+    This is the bound of Cortes, Mansour and Mohri (2010, Theorem 3), with the 3/8-power rate that
+    they prove: B = 2^(5/4) sqrt(d2) ((p ln(2 n e / p) + ln(4 / delta)) / n)^(3/8). It is one-sided
+    and holds for losses in [0, 1]. It is infinite where 2 n < p, that is, with too few people.
 
     Args:
-        n: how many accepted people the weighted mean R^_w is over.
+        n: number of accepted people in the weighted mean R^_w.
         d2: the Renyi divergence of the rejected against the accepted.
-        pdim: p, the pseudo-dimension of the predictors' losses (a linear one: inputs + 1).
-        delta: the probability with which the bound may fail.
+        pdim: p, the pseudo-dimension of the predictors' losses (linear predictors: inputs + 1).
+        delta: failure probability of the bound.
     """
     number("delta", delta, low=0, high=1, low_open=True)
     xp = namespace(n, d2, pdim)
@@ -39,17 +39,18 @@ def cortes_two_sided(
 ) -> Array:
     """Return B such that |eps - eps^| <= B in every group at once, with probability 1 - delta.
 
-    What the observable conditions (Theorem 4) need: an upper bound on a signed error says nothing
-    of its size. The error of a prediction lies in [-1, 1], so (1 + eps) / 2 and (1 - eps) / 2 are
-    losses in [0, 1]; the one-sided bound on both gives |eps - eps^| <= 2 B + (w - 1), with w the
-    mean weight of the sample, and delta is split over both sides and all groups.
+    The observable conditions (Theorem 4) need a two-sided bound, because an upper bound on a signed
+    error does not limit its size. The error of a prediction lies in [-1, 1], so (1 + eps) / 2 and
+    (1 - eps) / 2 are losses in [0, 1]. The one-sided bound on both gives
+    |eps - eps^| <= 2 B + (w - 1), where w is the mean weight of the sample. delta is divided among
+    both sides and all groups.
 
     Args:
-        n: how many accepted people of the group the error was estimated from.
+        n: number of accepted people of the group from whom the error was estimated.
         d2: the Renyi divergence of the group's rejected against its accepted.
         pdim: the pseudo-dimension of the predictors.
-        delta: the probability with which the bound may fail in any group.
-        groups: how many groups the bound must hold in together.
+        delta: probability that the bound fails in any group.
+        groups: number of groups in which the bound must hold simultaneously.
         mean_weight: the mean importance weight of these n people (1 in expectation).
     """
     return 2 * cortes(n, d2, pdim, delta / (2 * groups)) + (mean_weight - 1)
@@ -62,9 +63,10 @@ def bias_shares(
     error_bound: Array,
     imputed_positive_rate: Array | None = None,
 ) -> Array:
-    """Return how far predictions can move each group: r |eps| over the share spoken of.
+    """Return how far prediction errors can shift each group's utility: r |eps| / share.
 
-    That is everyone's, or for opportunity phi~. The last axis of the arguments is the group.
+    The share is that of the people in the notion's denominator: 1 for notions over everyone, phi~
+    for opportunity. The last axis of the arguments is the group.
     """
     xp = namespace(rejection_rate, error_bound)
     share = rejection_rate * xp.minimum(error_bound, 1.0)  # |eps| is never above 1
@@ -72,16 +74,16 @@ def bias_shares(
     if not among.rejected_positive:
         return share
     spoken_of = among.people + among.rejected_positive * imputed_positive_rate
-    # With nobody imputed to be spoken of, any error may move the utility anywhere.
+    # If the imputed denominator is empty, any error may move the utility anywhere.
     nobody = xp.where(share == 0, 0.0, xp.inf)
     return xp.where(spoken_of == 0, nobody, divide(share, spoken_of, empty=0.0))
 
 
 def bias_bound(shares: Array) -> Array:
-    """Return how far predictions can move the disparity at most: the two largest shares together.
+    """Return how far prediction errors can shift the disparity: the sum of the two largest shares.
 
-    Theorem 4 adds up the shares of all groups. A disparity compares two of them, so the sum of
-    two is enough; for two groups it is the same.
+    Theorem 4 adds up the shares of all groups. A disparity compares only two groups, so the sum of
+    two shares is enough; for two groups both sums are equal.
     """
     xp = namespace(shares)
     return xp.sum(xp.sort(shares, axis=-1)[..., -2:], axis=-1)
@@ -89,11 +91,11 @@ def bias_bound(shares: Array) -> Array:
 
 @dataclass(frozen=True)
 class Certificate(Table):
-    """Whether what is seen guarantees that the true disparity is at most omega.
+    """Result of checking whether the true disparity is guaranteed to be at most omega.
 
-    Two conditions are sufficient together: |imputed disparity| <= `limit` and the predictor's
-    `bias` <= `limit`, with `limit` = omega / 2, or (1 - v) omega / 2 for opportunity. If one
-    fails nothing is guaranteed; the disparity may still be small.
+    Two conditions are jointly sufficient: |imputed disparity| <= `limit` and the predictor's
+    `bias` <= `limit`, with `limit` = omega / 2, or (1 - v) omega / 2 for opportunity. If one of
+    them fails, nothing is guaranteed, but the disparity may still be small.
     """
 
     notion: Notion
@@ -101,26 +103,26 @@ class Certificate(Table):
     imputed: float
     """|Delta~|, the imputed disparity."""
     bias: float
-    """The most by which the predictor's errors can separate two groups."""
+    """Upper bound on the difference between two groups that the predictor's errors can cause."""
     v: float
-    """max r |eps| / phi~ for opportunity (from 1 on nothing can be certified), 0 for notions whose
-    denominator no prediction changes."""
+    """max r |eps| / phi~ for opportunity (nothing can be certified if it is 1 or more); 0 for
+    notions whose denominator does not depend on predictions."""
     share_by_group: dict[Any, float]
-    """Each group's own part in `bias`."""
+    """Each group's contribution to `bias`."""
 
     @property
     def limit(self) -> float:
-        """What both conditions compare with; negative if v is above 1."""
+        """Threshold of both conditions; negative if v is above 1."""
         return (1 - self.v) * self.omega / 2
 
     @property
     def imputed_slack(self) -> float:
-        """By how much the first condition holds; negative if it fails."""
+        """Slack of the condition on the imputed disparity; negative if it fails."""
         return self.limit - self.imputed
 
     @property
     def bias_slack(self) -> float:
-        """By how much the second condition holds; negative if it fails."""
+        """Slack of the condition on the predictor's bias; negative if it fails."""
         return self.limit - self.bias
 
     @property
@@ -130,7 +132,7 @@ class Certificate(Table):
 
     @property
     def bias_holds(self) -> bool:
-        """Whether the predictor is trustworthy enough where it is used."""
+        """Whether the predictor's bias is small enough."""
         return self.bias_slack >= 0 and self.v < 1
 
     @property
@@ -147,10 +149,10 @@ class Certificate(Table):
 
     @property
     def disparity_bound(self) -> float:
-        """The largest true disparity possible: (|Delta~| + bias) / (1 - v), at most 1.
+        """Upper bound on the true disparity: (|Delta~| + bias) / (1 - v), at most 1.
 
-        The proof's own inequality, before it is cut into two conditions; never above
-        `certified_omega`.
+        This is the inequality of the proof before it is split into two conditions. It never
+        exceeds `certified_omega`.
         """
         if self.v >= 1:
             return 1.0
@@ -186,22 +188,23 @@ def certify(
 ) -> Certificate:
     """Check the sufficient conditions for a true disparity of at most omega (Theorems 2 and 4).
 
-    With the predictor's errors, signs included, as `error` this is Theorem 2: errors that move all
-    groups the same way separate nobody. With bounds on their size as `error_bound`, which hold with
-    probability 1 - delta (see `cortes_two_sided`), it is Theorem 4, corrected: the signs are not
-    known, so the shares of two groups add up. Per-group arguments are sequences in the order of the
-    groups, or mappings from group to number as `decompose` returns.
+    If the signed errors of the predictor are given as `error`, this is Theorem 2: errors that shift
+    all groups in the same direction do not add to the disparity. If bounds on their size are given
+    as `error_bound`, which hold with probability 1 - delta (see `cortes_two_sided`), it is
+    Theorem 4 in corrected form: the signs are unknown, so the shares of two groups add up.
+    Per-group arguments are sequences in the order of the groups, or mappings from group to number,
+    as returned by `decompose`.
 
     Args:
-        notion: one whose disparity depends on labels of the rejected: "qualification", "accuracy",
-            "opportunity" ...
-        omega: the largest disparity that is tolerated.
+        notion: a notion whose disparity depends on labels of the rejected, for example
+            "qualification", "accuracy" or "opportunity".
+        omega: the largest tolerated disparity.
         imputed: the imputed disparity, a number or a `Disparity`.
         rejection_rate: r = P(A = 0 | Z), per group.
         error_bound: a bound on |eps|, the predictor's mean error over the rejected, per group.
         error: eps itself, prediction minus label, instead of a bound on its size.
-        imputed_positive_rate: phi~ = P(Y~ = 1 | Z), per group; for notions that speak of
-            some people only, as opportunity does.
+        imputed_positive_rate: phi~ = P(Y~ = 1 | Z), per group; needed for notions whose
+            denominator depends on labels, such as opportunity.
     """
     definition = define(notion)
     if not definition.hides:

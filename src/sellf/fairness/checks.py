@@ -14,11 +14,11 @@ DIRECT_RANGE = 4096
 
 
 class UndefinedUtilityWarning(RuntimeWarning):
-    """A group has nobody the notion speaks of, so its utility is not a number."""
+    """A group has nobody in the notion's denominator, so its utility is undefined."""
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not allowed, and name the nearest that is."""
+    """Refuse a value that is not allowed, and suggest the closest one that is."""
     if isinstance(value, str) and value in allowed:
         return
     near = get_close_matches(str(value).lower(), allowed, n=1, cutoff=0.4)
@@ -58,35 +58,35 @@ def whole(name: str, value: Any, *, low: int, high: int) -> int:
 
 
 SMALLEST = 1e-300
-"""A smaller chance of error is lost where it is divided between groups."""
+"""Smallest error probability; smaller ones underflow when they are divided between groups."""
 
 
 def chance_of_error(value: Any, name: str = "delta") -> float:
-    """Return the chance with which an interval may miss."""
+    """Return the error probability of an interval, at most 0.5."""
     result = number(name, value, low=0, high=0.5, low_open=True)
     return result if result >= SMALLEST else number(name, result, low=SMALLEST, high=0.5)
 
 
 SEEDS = 2**32
-"""How many seeds there are: of a larger one JAX keeps the last 32 bits, another seed's."""
+"""Number of distinct seeds: JAX keeps 32 bits, so a larger seed would be equal to another one."""
 
 
 def seed(name: str, value: Any) -> int:
-    """Return a seed; refuse one that would be taken for another."""
+    """Return a seed; refuse one that JAX would truncate to another seed."""
     return whole(name, value, low=0, high=SEEDS - 1)
 
 
 def short(value: Any) -> str:
-    """Return a value as one types it, not as NumPy shows it; of a long one, the beginning."""
+    """Return the repr of a value as a Python value, not as a NumPy one; truncated if it is long."""
     value = value.item() if isinstance(value, np.generic) else value
-    # Python refuses to write out a whole number of more than a few thousand digits.
+    # Python refuses to convert an integer of more than a few thousand digits to a string.
     large = isinstance(value, int) and value.bit_length() > 300
     text = "a number of hundreds of digits" if large else repr(value)
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def column(name: str, values: Any) -> NDArray[Any]:
-    """Return one-dimensional, non-empty data as a NumPy array, without copying if it can."""
+    """Return one-dimensional, non-empty data as a NumPy array, without copying if possible."""
     if values is None:
         raise InputError(f"{name} is missing: give one value per person.")
     if isinstance(values, np.ma.MaskedArray):
@@ -109,8 +109,8 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
     if hasattr(values, "__array__"):
         return np.asarray(values)
     items = list(values)
-    # Tuples, or words and numbers together, must stay one Python object a person: NumPy would
-    # make a table of the former and turn the latter into words.
+    # Tuples, or strings mixed with numbers, must stay one Python object per person: NumPy would
+    # turn the former into a two-dimensional array and the latter into strings.
     kinds = {type(item) for item in items}
     if tuple in kinds or (str in kinds and len(kinds) > 1):
         array = np.empty(len(items), dtype=object)
@@ -120,7 +120,7 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
         return np.asarray(items)
     except ValueError:
         raise InputError(
-            f"{name} holds lists of unequal length: give one value a person."
+            f"{name} holds lists of unequal length: give one value per person."
         ) from None
 
 
@@ -148,7 +148,7 @@ def _is_number(item: Any) -> bool:
 
 
 def same_length(columns: dict[str, NDArray[Any] | None]) -> int:
-    """Return the common length, or say which columns differ."""
+    """Return the common length of the columns; refuse unequal lengths."""
     lengths = {name: len(values) for name, values in columns.items() if values is not None}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name} has {length}" for name, length in lengths.items())
@@ -173,7 +173,7 @@ class Grouping(NamedTuple):
 
 
 def grouping(group: Any) -> Grouping:
-    """Number the groups in sorted order; a name may turn out to have no rows."""
+    """Number the groups in sorted order; some of the names may have no rows."""
     values = column("group", group)
     if values.dtype.kind == "b":
         return Grouping([False, True], values.view(np.uint8), 0)
@@ -211,7 +211,7 @@ def _grouping_of_objects(values: NDArray[np.object_]) -> Grouping:
 
 
 def sorted_names(names: Iterable[Any]) -> list[Any]:
-    """Sort group names; names of different types come in the order of their types."""
+    """Sort group names; names of different types are sorted by type first."""
     names = list(names)
     try:
         return sorted(names)
@@ -266,7 +266,7 @@ def per_group(columns: dict[str, Any]) -> tuple[list[Any], dict[str, NDArray[np.
 
 
 def within(name: str, values: NDArray[Any], low: float, high: float) -> None:
-    """Refuse per-group numbers of which one is NaN or outside [low, high]."""
+    """Refuse per-group numbers if any of them is NaN or outside [low, high]."""
     bad = ~((values >= low) & (values <= high))
     if bad.any():
         ends = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"

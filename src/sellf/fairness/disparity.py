@@ -1,4 +1,4 @@
-"""The disparity of decisions in its three views, and what separates the imputed from the true."""
+"""The disparity of decisions in three views, and the bias of the imputed disparity."""
 
 import warnings
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from sellf.fairness.tally import tally
 
 @dataclass(frozen=True)
 class Disparity(Table):
-    """How far apart the groups' utilities are."""
+    """Disparity between groups: the spread of their utilities."""
 
     notion: Notion
     view: View
     by_rate: dict[str, dict[Any, float]]
-    """mu, the mean utility of each group, in the sorted order of the groups. By the rates that the
-    notion compares: one, except for notions that ask for several to be equal."""
+    """Mean utility mu of each group, in sorted order, for each rate that the notion compares. Most
+    notions compare one rate; equalized odds compares two."""
     counts: dict[Any, Counts]
-    """What the utilities were computed from."""
+    """Counts from which the utilities were computed."""
 
     @property
     def by_group(self) -> dict[Any, float]:
-        """Each group's mu; of several rates, that in which the groups are furthest apart."""
+        """Utility mu of each group; of several rates, the one with the largest disparity."""
         return max(self.by_rate.values(), key=lambda rate: np.nan_to_num(_spread(rate), nan=-1.0))
 
     @property
@@ -50,13 +50,13 @@ class Disparity(Table):
 
     @property
     def undefined(self) -> list[Any]:
-        """The groups that have nobody the notion speaks of."""
+        """The groups with an undefined utility, since nobody is in the notion's denominator."""
         rates = self.by_rate.values()
         return [name for name in self.by_group if any(np.isnan(rate[name]) for rate in rates)]
 
     @classmethod
     def of(cls, notion: Notion, view: View, names: list[Any], counts: Counts) -> Self:
-        """Make a disparity from counts, with a warning for the groups that have no utility."""
+        """Compute a disparity from counts; warn about groups whose utility is undefined."""
         rates = define(notion).rates
         by_rate = {rate.name: _named(names, rate.utility(counts)) for rate in rates}
         each = {name: Counts(*row) for name, row in zip(names, _rows(counts), strict=True)}
@@ -86,18 +86,18 @@ class Disparity(Table):
 
 @dataclass(frozen=True)
 class Decomposition(Table):
-    """Theorem 1 on a sample: what the predictor's errors do to the disparity that one sees.
+    """Theorem 1 on a sample: the effect of the predictor's errors on the imputed disparity.
 
-    `imputed`, `true` and `bias` have one entry per group, and for every group
-    imputed = true + bias. So with two groups `imputed.signed = true.signed + bias.signed`, and
-    with more `imputed.value <= true.value + bias.value`.
+    `imputed`, `true` and `bias` have one entry per group, and imputed = true + bias holds for every
+    group. Therefore `imputed.signed = true.signed + bias.signed` for two groups, and
+    `imputed.value <= true.value + bias.value` for more.
     """
 
     notion: Notion
     imputed: Disparity
     true: Disparity
     bias: Disparity
-    """Qualification: r eps; accuracy: -r eps; opportunity: mu (kappa - 1). Other notions alike."""
+    """Qualification: r eps; accuracy: -r eps; opportunity: mu (kappa - 1); others analogously."""
     rejection_rate: dict[Any, float]
     """r = P(A = 0 | Z)."""
     prediction_error: dict[Any, float]
@@ -105,7 +105,8 @@ class Decomposition(Table):
     imputed_positive_rate: dict[Any, float]
     """phi~ = P(Y~ = 1 | Z), with labels of the accepted and predictions for the rejected."""
     kappa: dict[Any, float]
-    """1 - r eps / phi~, by which opportunity is off; NaN where nobody is imputed positive."""
+    """1 - r eps / phi~, the factor by which opportunity is biased; NaN if nobody is imputed
+    positive."""
 
     @property
     def residual(self) -> float:
@@ -145,7 +146,7 @@ def disparity(
     view: View = "true",
     weights: Any = None,
 ) -> Disparity:
-    """Measure how unequally decisions treat groups.
+    """Measure the disparity of decisions between groups.
 
     Args:
         notion: "qualification" (E[Y]), "accuracy" (P(Y = A)), "opportunity" (P(A = 1 | Y = 1)),
@@ -155,12 +156,12 @@ def disparity(
         group: the group of each person, any hashable values, two or more groups.
         action: 1 if the person was accepted, 0 if rejected.
         label: 1 if the outcome was good (repaid, passed), 0 if not. With view "accepted" or
-            "imputed" it may be NaN for the rejected; whatever it holds there is not used.
-        prediction: a guess of the label of each rejected person, for view "imputed": draws of 0
+            "imputed" it may be NaN for the rejected; values for the rejected are not used.
+        prediction: the predicted label of each rejected person, for view "imputed": draws of 0
             or 1, or probabilities, which give the expectation over the draws.
         view: "true" (needs every label), "accepted" (drops the rejected, Eq. 2: what most tools
             show) or "imputed" (the label of the accepted, the prediction of the rejected).
-        weights: how many people each row stands for.
+        weights: number of people that each row represents.
 
     >>> log = dict(group=["a", "a", "a", "b", "b", "b"], action=[1, 1, 0, 1, 0, 0])
     >>> disparity("opportunity", **log, label=[1, 1, 0, 1, 1, 1]).by_group
@@ -169,7 +170,7 @@ def disparity(
     definition = define(notion)
     one_of("view", view, VIEWS)
     if not definition.needs_label:
-        # Acceptance is always seen: labels and predictions make no difference, even if given.
+        # Decisions are always observed, so labels and predictions are ignored even if given.
         label = prediction = None
     elif label is None:
         raise InputError(
@@ -194,14 +195,14 @@ def decompose(
 ) -> Decomposition:
     """Split the imputed disparity into the true one and the predictor's bias (Theorem 1).
 
-    Takes what `disparity` takes, and needs every label: it is for simulations, for tests, and for
-    logs whose rejected people's outcomes became known later.
+    The arguments are those of `disparity`, and every label is needed. Use it in simulations, in
+    tests, and for logs in which the outcomes of rejected people became known later.
     """
     definition = define(notion)
     if not definition.hides:
         raise InputError(
-            f"notion is {notion!r}, which needs no label{definition.of_whom}: what one sees is the "
-            "truth, and there is nothing to decompose."
+            f"notion is {notion!r}, which needs no label{definition.of_whom}: the observed "
+            "disparity is the true one, and there is nothing to decompose."
         )
     rate = definition.alone
     for name, given in {"label": label, "prediction": prediction}.items():
@@ -242,12 +243,12 @@ def imputation_bias(
     """Return the terms of Theorem 1 from the counts with the true and with the imputed labels.
 
     Args:
-        notion: with one rate.
+        notion: a notion with a single rate.
         true: the counts with every label.
         imputed: the counts with predictions in place of labels that no decision reveals.
-        hidden: how many of each group have such a label; by default those without a favourable
-            decision, which is so where the favourable actions are those that reveal the outcome.
-            `rejection_rate` and `prediction_error` are then of these people.
+        hidden: number of people with such a label, by group; by default the people without a
+            favourable decision, which is correct where the favourable actions are those that
+            reveal the outcome. `rejection_rate` and `prediction_error` refer to these people.
     """
     xp = namespace(true.people)
     rejected = true.people - true.accepted if hidden is None else hidden
@@ -260,8 +261,8 @@ def imputation_bias(
     shift = rejection_rate * prediction_error
     kappa = 1 - divide(shift, imputed_positive_rate)
     rate = define(notion).alone
-    # (N + n e) / (D + d e) - N / D = (n - mu d) e / (D + d e), with e what predictions add to the
-    # positives among the rejected, and n and d their coefficients above and below the line.
+    # (N + n e) / (D + d e) - N / D = (n - mu d) e / (D + d e), where e is the number of positives
+    # that predictions add among the rejected, and n and d are its coefficients in N and D.
     above, below = rate.of.rejected_positive, rate.among.rejected_positive
     change = shift * above - rate.utility(true) * shift * below if below else shift * above
     if hidden is not None:
@@ -270,7 +271,7 @@ def imputation_bias(
         more, less = rate.of.accepted_positive - above, rate.among.accepted_positive - below
         change = change + (more - rate.utility(true) * less) * inside
     share = divide(rate.among.total(imputed), true.people)
-    # What is 0 for certain stays 0, even where nobody is imputed to be spoken of.
+    # A change of exactly 0 gives a bias of 0, even where the imputed denominator is empty.
     bias = xp.where(change == 0, 0.0, divide(change, share))
     return ImputationBias(rejection_rate, prediction_error, imputed_positive_rate, kappa, bias)
 
@@ -291,5 +292,5 @@ def _warn(groups: list[Any], what: str) -> None:
     listed = ", ".join(repr(name) for name in groups)
     kind = "group" if len(groups) == 1 else "groups"
     message = f"{kind} {listed}: {what}; left out of the disparity."
-    # Level 4 points at whoever called `disparity` or `decompose`.
+    # Level 4 points at the caller of `disparity` or `decompose`.
     warnings.warn(message, UndefinedUtilityWarning, stacklevel=4)

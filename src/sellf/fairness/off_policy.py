@@ -1,27 +1,27 @@
-"""The disparity of a policy that did not decide, bounded from the decisions of others.
+"""Bounds on the disparity of a policy from decisions that other policies made.
 
-Somebody met at time t belongs to a cell c, is predicted to be good with chance f, and is looked at
-(the outcome is revealed) with chance b, all known before the decision. With A for "revealed" and Y
-for the outcome,
+A person met at time t belongs to a cell c, is predicted to have a good outcome with probability f,
+and has the outcome revealed with probability b, all known before the decision. With A for
+"revealed" and Y for the outcome,
 
     e = A (Y - f) / b        has the mean  p - f,
 
-whoever chose b, and whatever b was chosen by. So Q_c = sum(f + e) over a cell estimates the number
-of good outcomes among the people met in it, q_c, of which a policy's utilities are made. For any
-direction L over cells that was fixed before these people were met, and a fixed stake s,
+however b was chosen. Hence Q_c = sum(f + e) over a cell estimates q_c, the number of good outcomes
+among the people met in it, from which a policy's utilities are computed. For any direction L over
+cells that was fixed before these people were met, and a fixed stake s,
 
     exp(s sum L (e - E e) - sum psi(s |L| m) e^2 / m^2),    m = max(f, 1 - f) / b,
     psi(u) = -log(1 - u) - u
 
 is a supermartingale that starts at 1 (Fan, Grama and Liu 2015, lemma 4.1; Howard, Ramdas, McAuliffe
-and Sekhon 2021), so that by Ville's inequality L (Q - q) never exceeds (log(1 / alpha) + sum psi
-...) / s with a chance above alpha, at any time, although chances and predictions were chosen by
-what came before.
+and Sekhon 2021). By Ville's inequality, the probability that L (Q - q) ever exceeds
+(log(1 / alpha) + sum psi ...) / s is therefore at most alpha, although probabilities and
+predictions depend on the past.
 
-The policy that is asked about may have been chosen by all of these outcomes. Its disparity moves
-with q along a direction of its own. That is a direction fixed in advance, for a policy that was
-expected, and a remainder; the remainder is bounded cell by cell, for all policies at once, and
-costs little if the two policies are alike.
+The evaluated policy may have been chosen using all of these outcomes. Its disparity changes with q
+along a direction of its own. This direction is the sum of a direction that was fixed in advance,
+for the policy that was expected, and a remainder. The remainder is bounded cell by cell, for all
+policies at once, and contributes little if the two policies are similar.
 """
 
 from dataclasses import dataclass
@@ -36,37 +36,37 @@ from sellf.fairness.notions import Rate
 Floats: TypeAlias = NDArray[np.float64]
 
 PAIRS, GROUPS = 0.85, 0.05
-"""The parts of delta for differences of two groups and for single groups; cells have the rest."""
+"""Shares of delta for differences between two groups and for single groups; cells have the rest."""
 LEANS = 0.9
-"""The part of a pair's for the side on which the difference is expected to be large."""
+"""Share of a pair's delta for the side on which the difference is expected to be large."""
 TINY = 1e-12
-"""A chance of 0, to divide by."""
+"""Replaces a probability of 0 in a denominator."""
 LARGEST_STAKE = 0.8
-"""The largest s |L| m that is planned for: at 1 it is lost."""
+"""Largest planned value of s |L| m; at 1 the bound is infinite."""
 
 
 class Directions(NamedTuple):
-    """What is fixed before the first of the people: directions over cells, and a stake for each."""
+    """Directions over cells and a stake for each, fixed before the first person is met."""
 
     utility: Floats
-    """(rates, cells), how a group's utility moves with the good outcomes of a cell."""
+    """(rates, cells), derivative of a group's utility in the good outcomes of a cell."""
     among: Floats
-    """(rates, cells), how the sum below the line does, as a share of it."""
+    """(rates, cells), derivative of its denominator, relative to the denominator."""
     pair: Floats
-    """(rates, pairs), the stake on the difference of two groups ..."""
+    """(rates, pairs), stakes on differences between two groups."""
     single: Floats
-    """(2, rates, groups), ... on a group's utility and on its sum below the line ..."""
+    """(2, rates, groups), stakes on a group's utility and on its denominator."""
     alone: Floats
-    """(cells,), ... and on each cell."""
+    """(cells,), stakes on single cells."""
     leans: Floats
-    """(rates, pairs), 1 where the first group of a pair is expected to be above, else -1."""
+    """(rates, pairs), 1 where the first group of a pair is expected to be higher, else -1."""
 
 
 class Sums(NamedTuple):
-    """What the people met come to."""
+    """Sums over the people met."""
 
     people: Floats
-    """(cells,)"""
+    """(cells,), the number of people met."""
     positive: Floats
     """(cells,), the estimated number of good outcomes, Q."""
     square: Floats
@@ -74,11 +74,11 @@ class Sums(NamedTuple):
     pair: Floats
     single: Floats
     alone: Floats
-    """The sums of psi that belong to the stakes of `Directions`."""
+    """`pair`, `single` and `alone`: sums of psi for the stakes of `Directions`."""
 
 
 class Groups(NamedTuple):
-    """Whom a notion compares, by cells."""
+    """The groups that a notion compares, and their cells."""
 
     rates: tuple[Rate, ...]
     group: NDArray[np.int64]
@@ -87,50 +87,50 @@ class Groups(NamedTuple):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Every two groups."""
+        """All pairs of groups."""
         return list(combinations(range(self.number), 2))
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Between what the disparity of a policy lies."""
+    """Estimate of the disparity of a policy, with lower and upper bounds."""
 
     estimate: float
     low: float
     high: float
     delta: float
-    """The chance with which any of this may fail."""
+    """Failure probability of the bounds."""
     people: int
-    """How many were met."""
+    """Number of people met."""
 
 
 class Expected(NamedTuple):
-    """What is expected, by cell, when directions are fixed."""
+    """Expectations by cell at the time when directions are fixed."""
 
     chance: Floats
-    """Of a favourable decision, under the policy to be asked about."""
+    """Probability of a favourable decision under the policy to be evaluated."""
     label: Floats
-    """The chance of a good outcome."""
+    """Probability of a good outcome."""
     people: Floats
-    """How many will be met."""
+    """Number of people who will be met."""
     reveal: Floats
-    """With which chance their outcome will be revealed ..."""
+    """Probability that their outcome will be revealed."""
     least: Floats
-    """... and at least."""
+    """Lower limit of that probability."""
     weight: Floats
-    """For how many each of them will count."""
+    """Weight of each of these people."""
     tempting: Floats
-    """The chance of a favourable decision under a policy that does not care: whose disparity tells
-    on which side there is more to lose."""
+    """Probability of a favourable decision under an unconstrained policy, whose disparity shows on
+    which side the difference is expected to be large."""
 
 
 def directions(who: Groups, expected: Expected, delta: float) -> Directions:
-    """Return what to bet on, for a policy that is expected to be asked about.
+    """Return directions and stakes for the policy that is expected to be evaluated.
 
     Args:
-        who: the groups, and what is compared.
-        expected: of that policy, and of the people to be met.
-        delta: the chance with which the bound may fail.
+        who: the groups and the rates that are compared.
+        expected: expectations about that policy and the people to be met.
+        delta: failure probability of the bound.
     """
     label = np.clip(expected.label, 1e-3, 1 - 1e-3)
     counted, bets = expected.people * expected.weight, _Bets(expected, label)
@@ -157,29 +157,29 @@ def directions(who: Groups, expected: Expected, delta: float) -> Directions:
 
 
 class Shares(NamedTuple):
-    """How delta is divided."""
+    """Division of delta among the parts of the bound."""
 
     who: Groups
     delta: float
 
     @property
     def pair(self) -> float:
-        """For both sides of a difference."""
+        """The share of both sides of a difference between two groups."""
         return PAIRS * self.delta / (len(self.who.rates) * max(1, len(self.who.pairs)))
 
     @property
     def single(self) -> float:
-        """For one side of a group's utility, or of its sum below the line."""
+        """The share of one side of a group's utility, or of its denominator."""
         return GROUPS * self.delta / (4 * len(self.who.rates) * self.who.number)
 
     @property
     def alone(self) -> float:
-        """For one side of a cell."""
+        """The share of one side of a cell."""
         return (1 - PAIRS - GROUPS) * self.delta / (2 * len(self.who.group))
 
 
 class Moves(NamedTuple):
-    """A rate's value by group, and how it moves with the good outcomes of cells."""
+    """A rate's value by group, and its derivatives in the good outcomes of cells."""
 
     value: Floats
     utility: Floats
@@ -187,14 +187,14 @@ class Moves(NamedTuple):
 
 
 def moves(who: Groups, rate: Rate, chance: Floats, positive: Floats, people: Floats) -> Moves:
-    """Return a rate of a policy; NaN for a group in which it speaks of nobody.
+    """Return a rate of a policy and its derivatives; NaN for a group with an empty denominator.
 
     Args:
         who: the groups.
-        rate: which.
-        chance: of a favourable decision, by cell.
-        positive: good outcomes by cell.
-        people: by cell.
+        rate: the rate.
+        chance: probability of a favourable decision, by cell.
+        positive: number of good outcomes, by cell.
+        people: number of people, by cell.
     """
     (above, level), (below, floor) = (sums.by_label(chance) for sums in rate.sums)
     over = np.bincount(who.group, above * positive + level * people, who.number)
@@ -207,13 +207,13 @@ def moves(who: Groups, rate: Rate, chance: Floats, positive: Floats, people: Flo
 
 
 class _Bets(NamedTuple):
-    """Who will be met, as stakes see them."""
+    """Expectations from which stakes are chosen."""
 
     expected: Expected
     label: Floats
 
     def stake(self, weights: Floats, alpha: float) -> float:
-        """Return the stake with which the bound will be narrowest, if all is as expected."""
+        """Return the stake that gives the narrowest bound under the expectations."""
         some, weights = weights != 0, np.abs(weights[weights != 0])
         if not some.any():
             return 1.0
@@ -228,7 +228,7 @@ class _Bets(NamedTuple):
 
 
 def psi(stake: Floats) -> Floats:
-    """Return -log(1 - u) - u; infinite from 1 on."""
+    """Return -log(1 - u) - u; infinite for u of 1 or more."""
     inside = np.minimum(stake, 1 - 1e-9)
     return np.where(stake < 1, -np.log1p(-inside) - inside, np.inf)
 
@@ -246,10 +246,10 @@ def gather(
     Args:
         who: the groups.
         fixed: the directions.
-        cell: of each person.
-        predicted: f, from what was known before they were decided about.
-        reveal: b, the chance with which their outcome was to be revealed.
-        label: 1 or 0 where it was, -1 where not.
+        cell: the cell of each person.
+        predicted: f, based on what was known before the decision.
+        reveal: b, the probability that the outcome would be revealed.
+        label: 1 or 0 where it was revealed, -1 where it was not.
     """
     cells = len(who.group)
     reach = np.maximum(predicted, 1 - predicted) / reveal
@@ -258,7 +258,7 @@ def gather(
 
     def penalty(stakes: Floats, own: NDArray[np.bool_]) -> float:
         found = psi(stakes[cell[own]] * reach[own])
-        # Whoever could have been revealed counts: a stake that may be lost is lost.
+        # Everyone counts, revealed or not: if a stake could have been lost, the bound is infinite.
         return (
             float(found @ (square[own] / reach[own] ** 2)) if np.isfinite(found).all() else np.inf
         )
@@ -285,10 +285,10 @@ def gather(
 
 
 class _Half(NamedTuple):
-    """How far estimates along fixed directions may be off."""
+    """Half-widths of the bounds along fixed directions."""
 
     pair: Floats
-    """(2, rates, pairs), first where the first group may be higher, then where lower."""
+    """(2, rates, pairs): the side on which the first group may be higher, then the other side."""
     single: Floats
     alone: Floats
 
@@ -300,7 +300,7 @@ def _halves(who: Groups, fixed: Directions, sums: Sums, delta: float) -> _Half:
     return _Half(
         (logs + sums.pair) / fixed.pair,
         (-np.log(shares.single) + sums.single) / fixed.single,
-        # Where nobody was met there is nothing to be wrong about.
+        # A cell in which nobody was met has no error.
         np.where(sums.people > 0, (-np.log(shares.alone) + sums.alone) / fixed.alone, 0.0),
     )
 
@@ -313,15 +313,15 @@ def bound(
     delta: float,
     weight: Floats | None = None,
 ) -> Bound:
-    """Return between what the disparity of a policy on the people met lies.
+    """Return bounds on the disparity of a policy on the people met.
 
     Args:
         who: the groups.
         fixed: the directions.
-        sums: what the people met came to.
-        chance: of a favourable decision, by cell; it may have been chosen by the same outcomes.
-        delta: the chance to fail, as the directions were fixed for.
-        weight: for how many each of the people in a cell counts; 1 if not given.
+        sums: the sums over the people met, from `gather`.
+        chance: probability of a favourable decision, by cell; it may depend on the same outcomes.
+        delta: failure probability, the one for which the directions were fixed.
+        weight: weight of each person in a cell; 1 by default.
     """
     weight = np.ones(len(who.group)) if weight is None else weight
     half = _halves(who, fixed, sums, delta)
@@ -339,8 +339,8 @@ def bound(
                 _part(groups[g].scale - scale, half.single[0, r, g]) + groups[g].rest
                 for g in (one, other)
             )
-            # Where the estimate may be too low the difference may be higher, and the reverse; a
-            # direction opposite to the fixed one has its sides exchanged.
+            # If the estimate is too low, the difference is higher, and vice versa; for a direction
+            # opposite to the fixed one, the two sides are exchanged.
             up, down = half.pair[:, r, p] if scale >= 0 else half.pair[::-1, r, p]
             above = apart + _part(scale, up) + rest
             below = apart - _part(scale, down) - rest
@@ -352,7 +352,7 @@ def bound(
 
 
 class _Along(NamedTuple):
-    """A group's direction: so much of the one that was fixed, and what all else may hide."""
+    """A group's direction: the coefficient of the fixed one, and a bound on the remainder."""
 
     scale: float
     rest: float
@@ -363,8 +363,8 @@ def _along(
 ) -> _Along:
     """Compare a group's direction with the fixed one.
 
-    mu(q) - mu(Q) is exactly L (q - Q) D(Q) / D(q), with L at Q. How far D(q), the sum below the
-    line, may be from D(Q) is bounded in the same way, and counts for all that L may be off.
+    mu(q) - mu(Q) is exactly L (q - Q) D(Q) / D(q), with L evaluated at Q. The difference between
+    the denominators D(q) and D(Q) is bounded in the same way, and scales the whole error along L.
     """
     own = who.group == g
     known = np.stack([fixed.utility[r, own], fixed.among[r, own]], axis=1)
@@ -378,14 +378,14 @@ def _along(
 
 
 def _part(weight: float, half: float) -> float:
-    """Return what a share of a direction may be off; 0 if either is, however large the other."""
+    """Return |weight| times the half-width; 0 if either is 0, even if the other is infinite."""
     return abs(float(weight)) * float(half) if weight and half else 0.0
 
 
 def _split(wanted: Floats, known: Floats, noise: Floats, half: Floats) -> tuple[Floats, float]:
-    """Return how much of known directions (columns) there is in another, and what is left.
+    """Return the coefficients of known directions (columns) in another, and a bound on the rest.
 
-    What is left is bounded cell by cell.
+    The rest is bounded cell by cell.
     """
     if not wanted.any():
         return np.zeros(known.shape[1]), 0.0

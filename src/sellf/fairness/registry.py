@@ -1,8 +1,8 @@
-"""Algorithms, worlds and notions from outside: registered, installed, or named as code.
+"""Registry of algorithms, worlds and notions, including those of other packages.
 
-A name is looked up in three places: what the program itself has registered, the entry points of
-installed packages, and, where the person who typed it is asking, `"package.module:name"`. A name
-that comes out of a file is never imported: reading a folder runs no code.
+A name is looked up in three places: the entries that the program has registered, the entry points
+of installed packages, and, if the user typed the name, `"package.module:name"`. A name that was
+read from a file is never imported: reading a folder runs no code.
 """
 
 import re
@@ -22,14 +22,16 @@ NAME = re.compile(r"[A-Za-z][\w.-]*")
 
 
 class Registry(dict[str, T], Generic[T]):
-    """Things by name: those of the package, and what is found when it is asked for."""
+    """Entries by name: those of the package, and those that are loaded when requested."""
 
     def __init__(self, kind: str, adapt: Callable[[Any, str], T]) -> None:
         """Make an empty registry.
 
         Args:
-            kind: what it holds, in a word: "world". Entry points are in the group "sellf.worlds".
-            adapt: from what a plug-in provides, and its name, to an entry; refuses what is none.
+            kind: the kind of entries, as a noun. Entry points of a "world" are in the group
+                "sellf.worlds".
+            adapt: converts an object from a plug-in, and its name, to an entry; refuses an object
+                of another kind.
         """
         super().__init__()
         self.kind, self.adapt = kind, adapt
@@ -38,35 +40,36 @@ class Registry(dict[str, T], Generic[T]):
         """Add an entry under a new name."""
         if not NAME.fullmatch(name):
             raise InputError(
-                f"{short(name)} is no name for a {self.kind}: give letters, digits and hyphens."
+                f"{short(name)} is not a valid name for a {self.kind}: give letters, digits and "
+                "hyphens."
             )
         if name in self:
             raise InputError(f"there is a {self.kind} {name!r} already: give another name.")
         self[name] = self.adapt(thing, name)
 
     def installed(self) -> dict[str, EntryPoint]:
-        """Return what installed packages provide and the package itself does not have."""
+        """Return the entry points of installed packages that are not in the registry yet."""
         found = {point.name: point for point in entry_points(group=f"sellf.{self.kind}s")}
         return {name: point for name, point in found.items() if not dict.__contains__(self, name)}
 
     def names(self) -> tuple[str, ...]:
-        """Return every name that can be typed."""
+        """Return all available names."""
         return (*self, *sorted(self.installed()))
 
     def find(self, name: Any, typed: bool = False) -> T:
-        """Return the entry of a name; refuse one that there is not.
+        """Return the entry with a name; refuse an unknown name.
 
         Args:
-            name: what is looked for.
-            typed: whether a person named it just now, so that "package.module:name" is imported.
+            name: the name to look up.
+            typed: whether the user typed the name, so that "package.module:name" is imported.
         """
         if isinstance(name, str) and name not in self:
             if typed and REFERENCE.fullmatch(name):
                 self[name] = self.adapt(_imported(name), name)
             elif REFERENCE.fullmatch(name):
                 raise InputError(
-                    f"{self.kind} is {name!r}, which is code, and reading a file runs none: name "
-                    f"it yourself first, sellf.register({name.partition(':')[2]}, {name!r}) after "
+                    f"{self.kind} is {name!r}, which is code, and reading a file runs no code: "
+                    f"register it first, sellf.register({name.partition(':')[2]}, {name!r}) after "
                     "importing it, or install it with an entry point."
                 )
             elif name in (points := self.installed()):
@@ -76,7 +79,7 @@ class Registry(dict[str, T], Generic[T]):
         return self[name]
 
     def each(self) -> Iterator[tuple[str, T | InputError]]:
-        """Return every entry, those of installed packages too; an error in place of a bad one."""
+        """Yield every entry, including those of installed packages, or the error that it raises."""
         for name in self.names():
             try:
                 yield name, self.find(name)
@@ -86,7 +89,7 @@ class Registry(dict[str, T], Generic[T]):
 
 def _imported(reference: str) -> Any:
     module, _, name = reference.partition(":")
-    # A study's file names what lies beside it, as `python -m` does.
+    # Modules in the current folder can be imported, as with `python -m`.
     here = str(Path.cwd())
     added = here not in sys.path
     if added:

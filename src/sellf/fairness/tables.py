@@ -1,4 +1,4 @@
-"""Results that print themselves and turn into data frames."""
+"""Results that can be printed and converted to data frames."""
 
 import importlib.util
 from abc import ABC, abstractmethod
@@ -8,22 +8,22 @@ from typing import Any
 from sellf.text import plain
 
 MOST_ROWS = 50
-"""Rows that a notebook shows; `to_frame` has all of them."""
+"""Number of rows shown in a notebook; `to_frame` returns all of them."""
 
 
 class Table(ABC):
-    """A result made of rows; a subclass says its title and its columns."""
+    """A tabular result; subclasses define its title and its columns."""
 
     @abstractmethod
     def _title(self) -> str:
-        """Return the result in one line."""
+        """Return a summary of the result in one line."""
 
     @abstractmethod
     def _table(self) -> dict[str, list[Any]]:
-        """Return the columns, all of one length."""
+        """Return the columns, which have equal lengths."""
 
     def to_frame(self, backend: str | None = None) -> Any:
-        """Return the rows as a data frame: of pandas or Polars, whichever is installed.
+        """Return the rows as a data frame of pandas, Polars or PyArrow.
 
         Args:
             backend: "pandas", "polars" or "pyarrow"; by default the first that is installed.
@@ -52,7 +52,7 @@ class Table(ABC):
         return "\n".join([self._title(), *lines])
 
     def _repr_html_(self) -> str:
-        """Return the result for notebooks: its title and its first rows, every name escaped."""
+        """Return the result as HTML for notebooks: its title and its first rows, with escaping."""
         from html import escape
 
         columns = self._table()
@@ -71,7 +71,7 @@ class Table(ABC):
 
 
 def as_pandas(columns: Mapping[str, Any]) -> Any | None:
-    """Return columns as a data frame of pandas, which classifiers take; None if there is none."""
+    """Return columns as a pandas data frame, for classifiers; None if pandas is not installed."""
     if importlib.util.find_spec("pandas") is None:
         return None
     import narwhals as nw

@@ -1,4 +1,4 @@
-"""Rows to counts: one pass over a data set that checks every value and counts what notions need."""
+"""Conversion of rows to counts by group, in one pass that also checks every value."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from sellf.fairness.checks import column, grouping, numeric, refuse_row, same_le
 from sellf.fairness.notions import Counts, View
 
 CHUNK = 1 << 15
-"""Rows looked at together: few enough that what is made of them stays in the processor's cache."""
+"""Rows processed at a time: few enough for intermediate arrays to stay in the processor's cache."""
 
 
 class Tally(NamedTuple):
-    """What one pass over the rows knows of each group; all arrays have one entry per group."""
+    """Counts from one pass over the rows; all arrays have one entry per group."""
 
     names: list[Any]
     rows: NDArray[np.int64]
@@ -22,12 +22,12 @@ class Tally(NamedTuple):
     accepted: NDArray[np.float64]
     accepted_positive: NDArray[np.float64]
     rejected_positive: NDArray[np.float64]
-    """By the labels; NaN unless every label is known."""
+    """Counted by labels; NaN unless every label is known."""
     rejected_predicted: NDArray[np.float64]
-    """By the predictions; NaN if none were given."""
+    """Counted by predictions; NaN if none were given."""
 
     def counts(self, view: View) -> Counts:
-        """Return the counts as a view sees them."""
+        """Return the counts in a view."""
         hidden = self.rejected_predicted if view == "imputed" else self.rejected_positive
         counts = Counts(self.people, self.accepted, self.accepted_positive, hidden)
         return counts.accepted_only() if view == "accepted" else counts
@@ -48,8 +48,8 @@ def tally(
         group: the group of each person, any hashable values.
         action: 1 if accepted, 0 if rejected.
         label: 1 or 0; NaN is allowed for the rejected unless `every_label`. None: not counted.
-        prediction: for the rejected, 1, 0 or a probability (ignored, so may be NaN, for others).
-        weights: how many people each row stands for; 1 each by default.
+        prediction: for the rejected, 1, 0 or a probability; ignored for the accepted (may be NaN).
+        weights: number of people that each row represents; 1 by default.
         every_label: whether the labels of the rejected are needed.
     """
     given = {"action": action, "label": label, "prediction": prediction, "weights": weights}
@@ -104,7 +104,7 @@ def tally(
 
 
 def _present(result: Tally) -> Tally:
-    """Leave out names without rows, and ask for two groups."""
+    """Drop names without rows; refuse fewer than two groups."""
     keep = result.rows > 0
     names = [name for name, kept in zip(result.names, keep, strict=True) if kept]
     if len(names) < 2:

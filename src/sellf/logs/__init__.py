@@ -1,4 +1,4 @@
-"""Decision logs: reading any kind of file or frame, checking it, and adding it up. No JAX."""
+"""Decision logs: reading files and data frames, checking them, and summing them. Without JAX."""
 
 from sellf.logs.limits import Limits
 

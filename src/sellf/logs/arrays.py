@@ -1,4 +1,4 @@
-"""Columns of any kind as NumPy arrays."""
+"""Conversion of columns to NumPy arrays."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,23 +12,23 @@ from sellf.logs.names import Values
 
 
 def fetch(frame: Any, columns: Columns) -> dict[str, Values]:
-    """Bring the columns that are named into memory."""
+    """Load the named columns into memory."""
     return arrays(collect(frame.select(*columns.named())), columns)
 
 
 def arrays(frame: Any, columns: Columns) -> dict[str, Values]:
-    """Return the columns that are named, of a frame in memory."""
+    """Return the named columns of a frame in memory."""
     return {name: array(name, frame[name]) for name in columns.named()}
 
 
 def array(name: str, values: Any) -> Values:
-    """Return one column as a NumPy array; of objects if its values are of several kinds."""
+    """Return one column as a NumPy array; of dtype object if its values have several types."""
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values
     if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
         try:
             made = np.asarray(values.to_numpy())
-        except ValueError as error:  # of Arrow: what no Python value can hold
+        except ValueError as error:  # from Arrow, for a value that no Python type can hold
             raise InputError(f"column {name!r} cannot be read: {error}.") from None
         if made.ndim == 1:
             return made

@@ -1,4 +1,4 @@
-"""Columns of two values, decisions and outcomes: which of their values mean yes."""
+"""Binary columns (decisions and outcomes): which of their values mean yes."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ MISSING_WORDS = frozenset({
     "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?", "missing", "unknown", "-1", "-1.0",
     "-9", "-99", "-999", "9", "99", "999",
 })  # fmt: skip
-"""What programs and people write where there is no value."""
+"""Codes that commonly stand for a missing value."""
 MOST_SHOWN = 6
 
 
@@ -25,18 +25,18 @@ class Meant(NamedTuple):
     """The values that mean yes and those that mean no, as the user named them."""
 
     yes: tuple[Any, ...] = ()
-    """None: 1 or True does, or every value that does not mean no."""
+    """If empty, 1 or True means yes, or every value that does not mean no."""
     no: tuple[Any, ...] = ()
-    """None: every other value does, if there is one only."""
+    """If empty, the other value means no, provided that there is only one."""
 
     @property
     def names_blank(self) -> bool:
-        """Whether an empty value is named, so that it does not mean that there is none."""
+        """Whether an empty value is named, so that it does not count as missing."""
         return any(isinstance(value, str) and not value.strip() for value in (*self.yes, *self.no))
 
 
 AS_NUMBERS = Meant()
-"""1 means yes, and 0 no."""
+"""1 means yes and 0 means no."""
 FLAGS = {
     "decision": ("--accepted-value", "--rejected-value", "accepted", "rejected"),
     "outcome": ("--positive-value", "--negative-value", "a good outcome", "a bad one"),
@@ -44,14 +44,14 @@ FLAGS = {
 
 
 def values_of(value: Any) -> tuple[Any, ...]:
-    """Return one or several values that an option names as a tuple."""
+    """Return the value or values of an option as a tuple."""
     if value is None:
         return ()
     return tuple(value) if isinstance(value, list | tuple | set | frozenset) else (value,)
 
 
 def meaning(item: Any) -> Any:
-    """Return what a value means as one of two: 1, 1.0, True, "1", " 1" and "true" are the same."""
+    """Return the normalised form of a value: 1, 1.0, True, "1", " 1" and "true" are equal."""
     if isinstance(item, np.generic):
         item = item.item()
     if isinstance(item, bool):
@@ -65,11 +65,11 @@ def meaning(item: Any) -> Any:
 
 
 def which_are_yes(raw: Sequence[Any], name: str, option: str, meant: Meant) -> list[bool]:
-    """Return which of a column's different values mean yes; none of them is missing."""
+    """Return which of a column's distinct values mean yes; none of them may be missing."""
     means = [meaning(value) for value in raw]
     try:
         kinds = dict(zip(reversed(means), reversed(raw), strict=True))
-    except TypeError:  # lists, and what has parts
+    except TypeError:  # lists and other values that are not hashable
         raise InputError(
             f"{option} {name!r} holds values that are neither words nor numbers: give two, 1 and 0."
         ) from None
@@ -78,7 +78,7 @@ def which_are_yes(raw: Sequence[Any], name: str, option: str, meant: Meant) -> l
 
 
 def _yes(kinds: dict[Any, Any], name: str, option: str, meant: Meant) -> list[Any]:
-    """Return the meanings that are yes, if it is clear of every value which it is."""
+    """Return the normalised values that mean yes; refuse values whose meaning is unclear."""
     yes = [_named(value, kinds, name, option, 0) for value in meant.yes]
     no = [_named(value, kinds, name, option, 1) for value in meant.no]
     both = [kinds[kind] for kind in yes if kind in no]
@@ -104,19 +104,19 @@ def _yes(kinds: dict[Any, Any], name: str, option: str, meant: Meant) -> list[An
 
 
 def _named(value: Any, kinds: dict[Any, Any], name: str, option: str, flag: int) -> Any:
-    """Return the meaning that a value named by the user has in the column."""
+    """Return the normalised value of the column that the user named."""
     wanted = meaning(value)
     for kind in kinds:
         if _equal(kind, wanted) or (isinstance(value, str) and str(kind) == value.strip()):
             return kind
     raise InputError(
-        f"{option} {name!r} is never {value!r}, it is {_listed(list(kinds.values()))}: type "
+        f"{option} {name!r} is never {value!r}; it is {_listed(list(kinds.values()))}: type "
         f"{FLAGS[option][flag]} with one of these."
     )
 
 
 def _unclear(kinds: dict[Any, Any], name: str, option: str) -> str:
-    """Say that the values are not 0 and 1, and what to type."""
+    """Return the message for values other than 0 and 1, with the option to type."""
     yes_flag, _, word, _ = FLAGS[option]
     values = sorted_names(kinds.values())
     gone = [value for value in values if str(value).strip().lower() in MISSING_WORDS]

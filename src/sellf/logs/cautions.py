@@ -1,4 +1,4 @@
-"""What a log makes one doubt before any figure is computed: sentences for an audit's warnings."""
+"""Warnings about a log, raised before any estimate is computed."""
 
 import re
 import shlex
@@ -11,18 +11,18 @@ from sellf.logs.names import say
 from sellf.logs.person import Floats
 
 FEW_REJECTED = 0.02
-"""A smaller share of rejected people is warned of."""
+"""A smaller share of rejected people causes a warning."""
 ENOUGH_PEOPLE = 50
-"""In smaller groups a share says little."""
+"""Smaller groups are not checked, because their shares are too noisy."""
 
 
 def nearly_all_accepted(names: list[Any], people: Floats, accepted: Floats) -> list[str]:
-    """Say where hardly anybody is rejected, as in logs that lack most of the rejected.
+    """Return warnings where hardly anybody is rejected, as in logs that lack most rejections.
 
     Args:
         names: the groups.
-        people: how many people each group has.
-        accepted: how many of them were accepted.
+        people: number of people in each group.
+        accepted: number of accepted people in each group.
     """
     rejected = people - accepted
     if rejected.sum() < FEW_REJECTED * people.sum():
@@ -39,15 +39,15 @@ PEOPLE = frozenset({
     "account", "applicant", "borrower", "candidate", "client", "customer", "debtor", "defendant",
     "employee", "id", "member", "passport", "patient", "person", "pupil", "ssn", "student", "user",
 })  # fmt: skip
-"""Words in the name of a column that names people."""
+"""Words in the names of columns that identify people."""
 KEYS = frozenset({"code", "hash", "key", "name", "no", "nr", "number", "ref", "uuid"})
-"""Words that may follow them: customer_number names people, customer_age does not."""
+"""Words that may follow them: customer_number identifies people, customer_age does not."""
 FEWEST_APPLICATIONS = 1 / 100
-"""With fewer different values than this share of the rows a column hardly names people."""
+"""A column with fewer distinct values than this share of the rows hardly identifies people."""
 
 
 def may_name_people(columns: Columns, present: Iterable[Any]) -> list[str]:
-    """Return the columns that are not used and whose names say that they name people."""
+    """Return the unused columns whose names suggest that they identify people."""
     if columns.person is not None:
         return []
     used = columns.named()
@@ -63,7 +63,7 @@ def _key(name: str) -> bool:
 
 
 def repeated_people(name: str, distinct: int, rows: int) -> list[str]:
-    """Say so if a column that may name people names some of them more than once."""
+    """Return a warning if a column that may identify people has repeated values."""
     if not max(2, FEWEST_APPLICATIONS * rows) < distinct < rows:
         return []
     return [
@@ -73,7 +73,7 @@ def repeated_people(name: str, distinct: int, rows: int) -> list[str]:
 
 
 def look_alikes(columns: Columns, names: list[Any]) -> list[str]:
-    """Say which names of groups differ in case or in blanks only."""
+    """Return warnings about group names that differ only in case or blanks."""
     lines = []
     for place, column in enumerate(columns.group):
         alike: dict[str, dict[str, None]] = {}

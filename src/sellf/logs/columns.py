@@ -1,4 +1,4 @@
-"""Which columns of a log mean what, and how to read their values."""
+"""The roles of a log's columns, and the meaning of their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ FLAGS = (
 
 @dataclass(frozen=True)
 class Columns:
-    """The names that the user gave, and what the values in them mean."""
+    """Column names by role, as given by the user, and the meaning of their values."""
 
     group: tuple[str, ...]
     decision: str
@@ -28,20 +28,20 @@ class Columns:
     features: tuple[str, ...] = ()
     time: str | None = None
     person: str | None = None
-    """Who applied; None: every row is a person of its own."""
+    """Column that identifies the applicant; None: every row is a different person."""
     decided_on: str | None = None
-    """When the decision was made; None: every decision had time to show its outcome."""
+    """Column with the date of the decision; None: all outcomes have had time to appear."""
     decided: Meant = AS_NUMBERS
-    """The decisions that mean accepted and rejected."""
+    """Values of the decision that mean accepted and rejected."""
     turned_out: Meant = AS_NUMBERS
-    """The outcomes that are good and bad."""
+    """Values of the outcome that mean good and bad."""
     score_range: tuple[float, float] = (0.0, 1.0)
-    """The scale of the score: its worst and its best value."""
+    """The scale of the score: its lowest and its highest value."""
     score_is_risk: bool = False
     """Whether the score is the chance of a bad outcome."""
     trust_rejected_outcomes: bool = False
     hide_rejected_outcomes: bool = False
-    """Whether what the log holds as the outcome of the rejected is left out."""
+    """Whether outcomes that the log records for rejected people are ignored."""
     others: tuple[tuple[str, str], ...] = ()
     """Columns that are kept as they are, each with the option that named it."""
 
@@ -83,16 +83,16 @@ def name_of(value: Any, option: str) -> str:
 
 
 def check_names(columns: Columns, present: Sequence[Any]) -> None:
-    """Refuse names that the log does not have, has twice, or that mean two things at once."""
+    """Refuse columns that the log does not have, has twice, or that are used in two roles."""
     check_present(columns.named(), present)
     check_roles(columns, {})
 
 
 def check_present(needed: Mapping[str, str], present: Sequence[Any]) -> None:
-    """Refuse names that the log does not have, or has twice.
+    """Refuse columns that the log does not have, or has twice.
 
     Args:
-        needed: the names, with the option that named each.
+        needed: the names of columns, with the option that named each.
         present: the columns of the log.
     """
     if not present:
@@ -110,11 +110,11 @@ def check_present(needed: Mapping[str, str], present: Sequence[Any]) -> None:
 
 
 def check_roles(columns: Columns, parts: Mapping[str, str]) -> None:
-    """Refuse columns that mean two things at once.
+    """Refuse columns that are used in two roles.
 
     Args:
         columns: what the columns mean.
-        parts: columns that decisions and outcomes are made of, with what each is.
+        parts: columns from which decisions and outcomes are derived, with the role of each.
     """
     kinds = [columns.decision, columns.outcome, columns.propensity, columns.time, columns.person]
     kinds += columns.group
@@ -122,8 +122,8 @@ def check_roles(columns: Columns, parts: Mapping[str, str]) -> None:
     for name in given:
         if given.count(name) > 1:
             raise InputError(
-                f"column {name!r} is named for two things: group, decision, outcome, propensity, "
-                "time and person are columns of their own."
+                f"column {name!r} is used in two roles: group, decision, outcome, propensity, "
+                "time and person must be different columns."
             )
     if columns.score is not None and columns.score in (columns.decision, columns.outcome):
         raise InputError(
@@ -143,7 +143,7 @@ def _absent(name: str, option: str, present: list[str]) -> str:
     shown = ", ".join(map(short, present[:12])) + (", ..." if len(present) > 12 else "")
     between = next((sign for sign in ",;\t|" if len(present) == 1 and sign in present[0]), None)
     if between is not None:
-        hint = f"its values may be separated by something else, type --separator {between!r}. "
+        hint = f"its values may be separated by another character; type --separator {between!r}. "
     flag = {"features": "feature"}.get(option, option).replace("_", "-")
     instead = "" if hint or option not in FLAGS else f" Type --{flag} with one of these."
     return f"the log has no column {short(name)} ({option}): {hint}It has {shown}.{instead}"

@@ -1,7 +1,7 @@
-"""Conditions on rows, such as `year = 2014 and race in ('B', 'W')`: parsed here, never SQL.
+"""Conditions on rows, such as `year = 2014 and race in ('B', 'W')`: parsed here, never run as SQL.
 
-A condition compares columns with numbers, words in quotes, and dates. It becomes an expression of
-narwhals, so it means the same in every engine, and can name nothing but columns of the log.
+A condition compares columns with numbers, words in quotes, and dates. It is converted to a narwhals
+expression, so it has the same meaning in every engine, and it can name only columns of the log.
 """
 
 import re
@@ -29,9 +29,9 @@ COMPARISONS = {"=": "==", "==": "==", "<>": "!=", "!=": "!=", "<": "<", "<=": "<
                ">=": ">="}  # fmt: skip
 EXAMPLE = "--where \"year = 2014 and race in ('B', 'W')\""
 DIGITS = 300
-"""Of a number, at most."""
+"""Most digits that a number may have."""
 DEEPEST = 50
-"""How far parentheses and `not` may be nested."""
+"""Deepest nesting of parentheses and `not`."""
 
 
 class Token(NamedTuple):
@@ -51,7 +51,7 @@ class Test(NamedTuple):
 
 
 class Not(NamedTuple):
-    """The opposite."""
+    """The negation of a condition."""
 
     of: Any
 
@@ -65,26 +65,26 @@ class Both(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """What rows have to be like."""
+    """A condition on rows."""
 
     text: str
     tree: Any
 
     def columns(self) -> list[str]:
-        """Return the columns that it names."""
+        """Return the columns that the condition names."""
         return list(dict.fromkeys(_columns(self.tree)))
 
     def expression(self, schema: Mapping[str, Any]) -> Any:
-        """Return it for an engine; a row of which it is not known whether it holds is left out.
+        """Return the condition for an engine; rows for which it is unknown are left out.
 
         Args:
-            schema: the kind of every column.
+            schema: the type of every column.
         """
         return _expression(self.tree, schema)
 
 
 def parse(text: str) -> Condition:
-    """Return the condition that a text says."""
+    """Parse a condition."""
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"where is {text!r}: give a condition, for example {EXAMPLE}.")
     tokens, at = [], 0
@@ -105,7 +105,7 @@ def parse(text: str) -> Condition:
 
 
 class _Reader:
-    """Reads tokens from left to right."""
+    """Parses tokens from left to right."""
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text, self.tokens, self.at = text, tokens, 0
@@ -143,7 +143,7 @@ class _Reader:
 
     def single(self, depth: int) -> Any:
         if depth > DEEPEST:
-            raise InputError(f"where is nested more than {DEEPEST} times: write it with less.")
+            raise InputError(f"where is nested more than {DEEPEST} levels deep: simplify it.")
         if self.takes("not"):
             return Not(self.single(depth + 1))
         if self.takes("("):
@@ -262,7 +262,7 @@ def _expression(tree: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _as(value: Any, kind: Any, test: Test) -> Any:
-    """Return a value as the kind of its column, or say that they do not go together."""
+    """Return a value as the type of its column; refuse a value of another type."""
     if kind == nw.String:
         if not isinstance(value, str) and test.sign in ("<", "<=", ">", ">="):
             raise InputError(
@@ -275,7 +275,7 @@ def _as(value: Any, kind: Any, test: Test) -> Any:
             return date.fromisoformat(str(value))
         except ValueError:
             raise InputError(
-                f"where: column {test.column!r} holds dates, and {value!r} is none: write "
+                f"where: column {test.column!r} holds dates, and {value!r} is not a date: write "
                 "'2026-03-31'."
             ) from None
     if kind == nw.Boolean:
@@ -287,6 +287,6 @@ def _as(value: Any, kind: Any, test: Test) -> Any:
         except ValueError:
             pass
     raise InputError(
-        f"where: column {test.column!r} holds {kind} values, and {value!r} is none: compare it "
-        "with what it holds."
+        f"where: column {test.column!r} holds {kind} values, and {value!r} is not one: compare it "
+        "with a value of that type."
     )

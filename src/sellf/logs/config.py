@@ -1,8 +1,8 @@
-"""How a log is read: typed, checked, and the same on the command line, in Python and in a file.
+"""The configuration of a log: the same on the command line, in Python and in a file.
 
-`Reading` says how the file is read and which of its rows; `Columns` what its columns mean. Both
-together are a `LogConfig`, which is all that `reading.open_log` needs: an audit and whatever else
-starts from a log share it.
+`Reading` specifies how the file is read and which rows are used; `Columns` specifies what its
+columns mean. Together they form a `LogConfig`, which is all that `reading.open_log` needs. Audits
+and all other commands that read a log share it.
 """
 
 import codecs
@@ -18,36 +18,36 @@ from sellf.logs.columns import Columns, name_of, names_of
 
 @dataclass(frozen=True)
 class Reading:
-    """How a log is read, and which of its rows."""
+    """How a log is read, and which of its rows are used."""
 
     where: str | None = None
-    """Which rows are used; see `condition`."""
+    """Condition on the rows that are used; see `condition`."""
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The groups that are used, with the names that the log has for each; empty: all."""
     other: str | None = None
-    """What to call all other groups together; None: their rows are left out."""
+    """Name for all other groups combined; None: their rows are left out."""
     missing_value: tuple[str, ...] = ()
     """Words and numbers that mean that a value is missing."""
     date_format: str | None = None
-    """How dates are written, e.g. DD/MM/YYYY; None: as dates of the file's own kind."""
+    """How dates are written, e.g. DD/MM/YYYY; None: the file's own date type."""
     bands: dict[str, tuple[float, ...]] = field(default_factory=dict)
-    """Where to cut columns of numbers that serve as groups."""
+    """Cut points of numeric columns that are used as groups."""
     encoding: str | None = None
-    """Of a CSV file; None: UTF-8, or UTF-16 if it says so itself."""
+    """Encoding of a CSV file; None: UTF-8, or UTF-16 if it has a byte order mark."""
     separator: str | None = None
     quote: str | None = None
     decimal: str | None = None
     sheet: str | None = None
-    """Of a workbook; None: the first."""
+    """Sheet of a workbook; None: the first."""
     table: str | None = None
-    """Of a database."""
+    """Table of a database."""
     query: str | None = None
-    """What to select from a database."""
+    """Query on a database."""
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse invalid or contradictory settings."""
         if self.where is not None:
-            from sellf.logs.condition import parse  # here: importing sellf needs NumPy alone
+            from sellf.logs.condition import parse  # here, since importing sellf needs NumPy only
 
             parse(self.where)
         if self.other is not None and not self.groups:
@@ -63,7 +63,7 @@ class Reading:
             letter = getattr(self, name)
             if letter is not None and (len(letter) != 1 or letter in "\r\n\0"):
                 raise InputError(
-                    f"--{name} is {letter!r}: give one letter, for example {_EXAMPLE[name]}."
+                    f"--{name} is {letter!r}: give one character, for example {_EXAMPLE[name]}."
                 )
         if self.encoding is not None:
             try:
@@ -71,8 +71,8 @@ class Reading:
                 "a".encode(text.name)
             except (LookupError, TypeError):
                 raise InputError(
-                    f"--encoding is {self.encoding!r}, which is no encoding: type utf-8, cp1252 "
-                    "(Windows), latin-1, utf-16 or mac-roman."
+                    f"--encoding is {self.encoding!r}, which is not an encoding: type utf-8, "
+                    "cp1252 (Windows), latin-1, utf-16 or mac-roman."
                 ) from None
 
 
@@ -81,9 +81,9 @@ OF_COLUMNS = ("group", "decision", "outcome", "propensity", "score", "features",
               "decided_on", "accepted_value", "rejected_value", "positive_value", "negative_value",
               "score_range", "score_is_risk", "trust_rejected_outcomes",
               "hide_rejected_outcomes")  # fmt: skip
-"""Options that say what columns mean."""
+"""Options that specify what columns mean."""
 OF_READING = tuple(one.name for one in fields(Reading))
-"""Options that say how the log is read."""
+"""Options that specify how the log is read."""
 
 
 @dataclass(frozen=True)
@@ -95,16 +95,16 @@ class LogConfig:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "LogConfig":
-        """Return the configuration that options by name say; others are not looked at.
+        """Return the configuration given by options; options of other kinds are ignored.
 
         Args:
-            options: as `sellf.audit` takes them.
+            options: options by name, as for `sellf.audit`.
         """
         return cls(columns_of(options), reading_of(options))
 
 
 def columns_of(options: Mapping[str, Any]) -> Columns:
-    """Return what columns mean, as options say."""
+    """Return what columns mean according to options."""
     single: dict[str, Any] = {
         name: None if options.get(name) is None else name_of(options[name], name)
         for name in ("outcome", "propensity", "score", "time", "person", "decided_on")
@@ -136,7 +136,7 @@ def columns_of(options: Mapping[str, Any]) -> Columns:
 
 
 def reading_of(options: Mapping[str, Any]) -> Reading:
-    """Return how a log is read, as options say."""
+    """Return how a log is read according to options."""
     given = {name: options[name] for name in OF_READING if options.get(name) is not None}
     words = values_of(given.get("missing_value"))
     made = {
@@ -147,7 +147,7 @@ def reading_of(options: Mapping[str, Any]) -> Reading:
     }
     for name, value in made.items():
         if name not in ("groups", "bands", "missing_value") and not isinstance(value, str):
-            raise InputError(f"{name} is {value!r}: give a text.")
+            raise InputError(f"{name} is {value!r}: give a string.")
     reading = Reading(**made)
     reading.check()
     return reading
@@ -178,7 +178,7 @@ def _groups(given: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _bands(given: Any) -> dict[str, tuple[float, ...]]:
-    """Return where columns are cut: AGE=25,62, several of these, or a mapping."""
+    """Return the cut points of columns, given as AGE=25,62, a list of these, or a mapping."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

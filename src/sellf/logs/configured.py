@@ -1,4 +1,4 @@
-"""A log's configuration in a file, to be reviewed and kept: `sellf audit audit.toml`.
+"""Configuration files of logs, which can be reviewed and kept: `sellf audit audit.toml`.
 
 ```toml
 format = 1
@@ -15,8 +15,8 @@ decision = "approved"
 omega = 0.05
 ```
 
-Entries are named as options are. `[log]` and `[columns]` are a `LogConfig`; what else starts from a
-log reads these two tables and has one of its own beside `[audit]`.
+Entries have the names of options. `[log]` and `[columns]` form a `LogConfig`. Other commands that
+read a log use these two tables and have a table of their own beside `[audit]`.
 """
 
 import json
@@ -34,23 +34,23 @@ from sellf.toml import parse_toml
 
 FORMAT = 1
 LARGEST = 2**20
-"""Bytes that a configuration may have."""
+"""Largest size of a configuration file, in bytes."""
 
 
 @dataclass(frozen=True)
 class Configured:
-    """What a configuration file says."""
+    """The content of a configuration file."""
 
     log: str | list[str]
     """The file or files, or the address of a database."""
     options: dict[str, Any]
-    """What columns mean and how the log is read, by the names of options."""
+    """Options on what columns mean and how the log is read, by name."""
     tables: dict[str, dict[str, Any]]
-    """What else the file holds, such as the options of an audit."""
+    """Other tables of the file, such as the options of an audit."""
 
     @property
     def config(self) -> LogConfig:
-        """The same, checked."""
+        """The options as a checked configuration."""
         for name in ("group", "decision"):
             if not self.options.get(name):
                 raise InputError(f'{name} is missing: name it in [columns], {name} = "...".')
@@ -58,11 +58,11 @@ class Configured:
 
 
 def read_config(path: Path, tables: Mapping[str, tuple[str, ...]] | None = None) -> Configured:
-    """Return what a configuration file says.
+    """Read a configuration file.
 
     Args:
-        path: of the file.
-        tables: the tables that it may have beside [log] and [columns], with their entries; None:
+        path: the file.
+        tables: the tables that are allowed besides [log] and [columns], with their entries; None:
             any.
     """
     try:
@@ -81,7 +81,7 @@ def read_config(path: Path, tables: Mapping[str, tuple[str, ...]] | None = None)
         raise InputError(f"{path} does not begin with `format = {FORMAT}`: write that first.")
     for name, table in content.items():
         if not isinstance(table, dict):
-            raise InputError(f"{path}: {name} stands outside of a table: put it under [log].")
+            raise InputError(f"{path}: {name} is outside of a table: put it under [log].")
     log = content.pop("log", {})
     columns = content.pop("columns", {})
     given = log.pop("file", None)
@@ -101,7 +101,7 @@ def read_config(path: Path, tables: Mapping[str, tuple[str, ...]] | None = None)
 
 
 def _located(path: Path, given: Any) -> str | list[str]:
-    """Return the log's files: a name is looked for beside the configuration."""
+    """Return the log's files; names are relative to the folder of the configuration."""
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list) or not names or not all(
         isinstance(name, str) and name for name in names
@@ -116,7 +116,7 @@ def _check_entries(path: Path, title: str, table: dict[str, Any], known: tuple[s
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
-            raise InputError(f"{path} has {name} in [{title}], which is no option.{hint}")
+            raise InputError(f"{path} has {name} in [{title}], which is not an option.{hint}")
         if isinstance(value, dict) and name not in ("groups", "bands"):
             raise InputError(f"{path}: {name} in [{title}] is a table: write a value.")
 
@@ -126,8 +126,8 @@ def written(log: str, options: Mapping[str, Any], notes: Mapping[str, str]) -> s
 
     Args:
         log: the file, as seen from where the configuration will be.
-        options: of the log, and the audit's that are not `LogConfig`'s.
-        notes: what to say beside some of them.
+        options: options of the log, and those of the audit that `LogConfig` does not have.
+        notes: comments to write beside some of the options.
     """
     tables: dict[str, list[str]] = {"log": [f"file = {_toml(log)}"], "columns": [], "audit": []}
     for name, value in options.items():
@@ -135,7 +135,7 @@ def written(log: str, options: Mapping[str, Any], notes: Mapping[str, str]) -> s
         note = f"  # {notes[name]}" if name in notes else ""
         tables[title].append(f"{name} = {_toml(value)}{note}")
     parts = [f"[{title}]\n" + "\n".join(lines) for title, lines in tables.items() if lines]
-    start = f"# Read this through, then type `sellf audit` and its name.\nformat = {FORMAT}"
+    start = f"# Review this file, then type `sellf audit` and its name.\nformat = {FORMAT}"
     return "\n\n".join([start, *parts]) + "\n"
 
 
@@ -149,5 +149,5 @@ def _toml(value: Any) -> str:
         return f"{{ {inner} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    # A basic string of TOML is one of JSON, but for DEL.
+    # A JSON string is also a basic string of TOML, except for DEL.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""What is odd about a CSV file that cannot be read, in a sentence with the line to look at."""
+"""Diagnosis of CSV files that cannot be read, with the line in question."""
 
 import csv
 import itertools
@@ -10,9 +10,9 @@ from typing import IO, Any
 from sellf.logs.encodings import open_text
 
 PATIENCE = 2_000_000
-"""Lines that are looked at."""
+"""Most lines that are checked."""
 LONGEST = 2_000_000
-"""Letters that a line may have; DuckDB reads no longer ones."""
+"""Most characters that a line may have; DuckDB does not read longer lines."""
 
 
 def opened(path: Path) -> IO[Any]:
@@ -21,20 +21,20 @@ def opened(path: Path) -> IO[Any]:
 
 
 def first_line(path: Path, quote: str = '"') -> str:
-    """Return the header of a file, or as much of it as a line may have.
+    """Return the header of a file, at most as long as a line may be.
 
-    It is the first line, and those that follow as long as a name's quotes are open.
+    It is the first line, and the following ones while a quoted name is open.
     """
     with opened(path) as file:
         line = file.readline(LONGEST)
         while line.count(quote) % 2 and len(line) < LONGEST and (more := file.readline(LONGEST)):
             line += more
-        # Quotes that never close are no header of several lines.
+        # If the quotes never close, the header is not one of several lines.
         return line if line.count(quote) % 2 == 0 else line.partition("\n")[0] + "\n"
 
 
 def separator(line: str) -> str | None:
-    """Return what separates the values of a header; nothing, if it is not clear."""
+    """Return the separator of a header; None if it is not clear."""
     try:
         return csv.Sniffer().sniff(line, delimiters=",;\t|").delimiter
     except csv.Error:
@@ -42,12 +42,12 @@ def separator(line: str) -> str | None:
 
 
 def fault(path: Path, mark: str | None = None, quote: str = '"') -> str | None:
-    """Return what is wrong with a file and what to do about it; nothing, if that is not found.
+    """Return what is wrong with a file and how to correct it; None if no fault is found.
 
     Args:
-        path: of a file in UTF-8.
-        mark: what separates values; None: as the header looks.
-        quote: what stands around values.
+        path: a file in UTF-8.
+        mark: the separator; None: detected from the header.
+        quote: the quote character.
     """
     mark = mark or separator(first_line(path, quote))
     if mark is None:
@@ -67,27 +67,27 @@ def fault(path: Path, mark: str | None = None, quote: str = '"') -> str | None:
                 began = rows.line_num + 1
         except csv.Error:
             if seen.longest > LONGEST:
-                return f"line {rows.line_num} has more than {LONGEST:,} letters."
+                return f"line {rows.line_num} has more than {LONGEST:,} characters."
             return (
                 f"a double quote in line {began} is not closed, or not doubled within quotes. Put "
                 'two ("") where a value holds one.'
             )
     if seen.longest > LONGEST:
-        return f"a line has more than {LONGEST:,} letters."
+        return f"a line has more than {LONGEST:,} characters."
     if len(seen.ends) > 1:
-        return "its lines end in different ways. Save it again, with one kind of line end."
+        return "it mixes different line endings. Save it again with one kind of line ending."
     return None
 
 
 class _Lines:
-    """How the lines of a file end, and how long they are."""
+    """The line endings of a file, and the length of its longest line."""
 
     def __init__(self) -> None:
         self.ends: set[str] = set()
         self.longest = 0
 
     def of(self, file: IO[Any]) -> Iterator[str]:
-        """Return the lines, each cut where no line can go on."""
+        """Yield the lines, split where they exceed the greatest length."""
         pieces = iter(lambda: file.readline(LONGEST + 1), "")
         for line in itertools.islice(pieces, PATIENCE):
             self.longest = max(self.longest, len(line))

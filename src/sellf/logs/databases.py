@@ -1,7 +1,7 @@
 """Logs in databases: DuckDB's own files, SQLite files, and PostgreSQL or MySQL servers.
 
-What is selected may be a table or a query. A query can read this database and nothing else: it is
-one SELECT, run where files and networks are out of reach.
+Either a table or a query is read. A query can read this database and nothing else: it is a single
+SELECT, run without access to files and networks.
 """
 
 import contextlib
@@ -23,14 +23,14 @@ SERVERS = {"postgresql": "postgres", "postgres": "postgres", "mysql": "mysql"}
 """Schemes of addresses, and DuckDB's extension for each."""
 MOST_LISTED = 12
 LONGEST = 1_000_000
-"""Bytes of a value in SQLite: a view can make up any number of them."""
+"""Largest value in SQLite, in bytes: a view can generate values of any size."""
 LARGEST = 2**31
-"""Letters that are brought into memory from SQLite."""
+"""Most characters that are loaded into memory from SQLite."""
 PIECE = 256
-"""Rows that are brought at a time."""
+"""Rows that are fetched at a time."""
 _SELECTED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
              getattr(sqlite3, "SQLITE_RECURSIVE", 33))  # fmt: skip
-"""What a query may do in SQLite."""
+"""Actions that a query may perform in SQLite."""
 
 
 def is_server(log: Any) -> bool:
@@ -39,7 +39,7 @@ def is_server(log: Any) -> bool:
 
 
 def without_password(address: str) -> str:
-    """Return an address to show: what stands in it for a password is left out."""
+    """Return an address for display, with the password masked."""
     parts = urlsplit(address)
     if parts.password is None:
         return address
@@ -48,7 +48,7 @@ def without_password(address: str) -> str:
 
 
 def without_bar(connection: Any) -> None:
-    """Keep DuckDB from drawing a progress bar, which would stand amid what is printed."""
+    """Turn off DuckDB's progress bar, which would be mixed with the printed text."""
     import duckdb
 
     # In a notebook without ipywidgets DuckDB refuses this setting, and draws no bar.
@@ -69,7 +69,7 @@ def open_server(address: str, table: str | None, query: str | None) -> Any:
         install = f"import duckdb; duckdb.connect().install_extension('{kind}')"
         raise InputError(
             f"reading {kind} servers needs DuckDB's extension {kind!r}, which is not installed: "
-            f'type `{Path(sys.executable).name} -c "{install}"` once, with a network; '
+            f'type `{Path(sys.executable).name} -c "{install}"` once, while online; '
             "or export the table to a Parquet or CSV file."
         ) from None
     shown = without_password(address)
@@ -95,8 +95,8 @@ def open_duckdb(path: Path, table: str | None, query: str | None) -> Any:
     }
     quoted = str(path.absolute()).replace("'", "''")
     try:
-        # Attached, not connected to: a process that has connected to a file before is handed what
-        # the file held then, for as long as anything of that connection is left.
+        # Attached, not connected to: a process that has connected to a file before sees the earlier
+        # content of the file for as long as any part of that connection exists.
         connection = duckdb.connect(config=safe)
         without_bar(connection)
         connection.execute(f"attach '{quoted}' as log (type duckdb, read_only)")
@@ -146,10 +146,10 @@ def open_sqlite(path: Path, table: str | None, query: str | None, limits: Limits
     """Return a table or query of a SQLite file, as an Arrow table.
 
     Args:
-        path: of the file.
-        table: its name; None: the only one.
-        query: what to select instead.
-        limits: up to how many rows are brought into memory.
+        path: the file.
+        table: the name of the table; None: the only one.
+        query: a query to use instead.
+        limits: the largest number of rows that are loaded into memory.
     """
     address = f"file:{quote(str(path.absolute()))}?mode=ro"
     try:
@@ -190,12 +190,12 @@ def _rows(cursor: sqlite3.Cursor, path: Path, limits: Limits) -> Any:
         size += sum(len(v) for row in more for v in row if isinstance(v, str | bytes))
         if size > LARGEST:
             raise InputError(
-                f"{path.name} holds more than {LARGEST:,} letters: select some columns or rows "
+                f"{path.name} holds more than {LARGEST:,} characters: select some columns or rows "
                 "with --query."
             )
     if len(rows) > limits.in_memory:
         raise InputError(
-            f"{path.name} has more than {limits.in_memory:,} rows, more than SQLite files are read "
-            "with: select some with --query, or export the table to a Parquet or CSV file."
+            f"{path.name} has more than {limits.in_memory:,} rows, the most that are read from a "
+            "SQLite file: select some with --query, or export the table to a Parquet or CSV file."
         )
     return table_of(names, zip(*rows, strict=True) if rows else [()] * len(names))

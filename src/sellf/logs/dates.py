@@ -49,7 +49,7 @@ def _date(item: Any, what: str) -> np.datetime64:
 
 
 def period_of(times: NDArray[np.datetime64], by: str) -> tuple[NDArray[np.intp], list[str]]:
-    """Return the number of each row's period, in order of time, and the periods' names."""
+    """Return the index of each row's period, in chronological order, and the periods' names."""
     found, codes = np.unique(_starts(times, by), return_inverse=True)
     if len(found) > MOST_PERIODS:
         raise InputError(
@@ -76,7 +76,7 @@ def _starts(times: NDArray[np.datetime64], by: str) -> NDArray[np.datetime64]:
 
 
 def _instead(starts: NDArray[np.datetime64], by: str) -> str:
-    """Return what to type instead: the shortest of the longer periods that are few enough."""
+    """Return what to type instead: the shortest longer period of which there are few enough."""
     for longer in PERIODS[PERIODS.index(by) + 1 :]:
         if len(np.unique(_starts(starts, longer))) <= MOST_PERIODS:
             return f"type a longer one, --by {longer}"

@@ -1,4 +1,4 @@
-"""Text files that are not UTF-8: found out where they say so themselves, converted where asked."""
+"""Text files that are not UTF-8: detection by byte order mark, and conversion to UTF-8."""
 
 import atexit
 import codecs
@@ -14,28 +14,28 @@ from sellf.errors import InputError
 PIECE = 2**22
 """Bytes that are converted at a time."""
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-"""How files begin that say what they are."""
+"""Byte order marks, and the encoding of each."""
 TRIED = ("cp1252", "latin-1")
 _made: list[Path] = []
 
 
 def open_text(path: Path) -> IO[bytes]:
-    """Open a file, unpacked if it is compressed."""
+    """Open a file for reading, decompressed if necessary."""
     return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")  # pyright: ignore[reportReturnType]
 
 
 def marked(path: Path) -> str | None:
-    """Return the encoding that a file says itself, by its first bytes."""
+    """Return the encoding given by a file's byte order mark; None if it has none."""
     with open_text(path) as file:
         return MARKS.get(file.read(2))
 
 
 def as_utf8(path: Path, encoding: str | None) -> Path:
-    """Return a file with the same text in UTF-8: the file itself, or a copy that is removed later.
+    """Return a file with the same text in UTF-8: the file itself, or a temporary copy.
 
     Args:
-        path: of the file, maybe compressed.
-        encoding: what it is in; None: UTF-8, unless it says something else itself.
+        path: the file, possibly compressed.
+        encoding: its encoding; None: the one given by its byte order mark, or else UTF-8.
     """
     encoding = encoding or marked(path)
     if encoding is None or codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii"):
@@ -69,7 +69,7 @@ def _remove() -> None:
 
 
 def not_utf8(path: Path) -> str:
-    """Say that a file is not UTF-8, and what to type."""
+    """Return the message for a file that is not UTF-8, with the options to type."""
     return (
         f"{path.name} is not text in UTF-8: type --encoding cp1252 if it was written on Windows, "
         "--encoding latin-1 or utf-16 otherwise; or save it as UTF-8."
@@ -77,7 +77,7 @@ def not_utf8(path: Path) -> str:
 
 
 def check_utf8(path: Path) -> None:
-    """Refuse a file that is not UTF-8, wherever in it that shows."""
+    """Refuse a file that is not UTF-8 throughout."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open_text(path) as file:
         try:

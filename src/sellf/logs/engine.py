@@ -1,4 +1,4 @@
-"""Asking an engine (DuckDB, Spark, lazy Polars) for values, and reading them as memory does."""
+"""Queries to an engine (DuckDB, Spark, lazy Polars), with values interpreted as in memory."""
 
 import re
 from typing import Any
@@ -10,11 +10,11 @@ from sellf.logs.binary import AS_NUMBERS, Meant, which_are_yes
 from sellf.logs.names import USUAL_DATES, missing
 
 MOST_VALUES = 1000
-"""How many different values of a column that should have two are looked at."""
+"""Most distinct values that are fetched from a column that should have two."""
 
 
 def collect(frame: Any) -> Any:
-    """Run a query; what the engine cannot read is said in its own words."""
+    """Run a query; an error of the engine is reported in its own words."""
     try:
         return frame.collect()
     except Exception as error:
@@ -22,7 +22,7 @@ def collect(frame: Any) -> Any:
 
 
 def plain(error: Exception) -> str:
-    """Return what an engine says is wrong, without what it says about its own options."""
+    """Return the error message of an engine, without its advice on its own options."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     kept: list[str] = []
     for line in lines:
@@ -39,31 +39,31 @@ def plain(error: Exception) -> str:
 
 REASONS = "Error when|Expected Number|Value with|Maximum line|Invalid unicode"
 CSV = re.compile(rf"CSV Error on Line: (?P<line>\d+) .*?(?P<reason>(?:{REASONS}).*)", re.DOTALL)
-"""How DuckDB tells of a line of a CSV file, which it shows in between, however long it is."""
+"""DuckDB's message about a line of a CSV file; it repeats the whole line, however long it is."""
 OF_NO_USE = ("possible", "* ", "this type was", "column ", "file ", "file=", "jvm stacktrace")
-"""How lines begin from which on an engine speaks about itself."""
+"""Beginnings of lines from which on a message is about the engine itself."""
 
 
 def different(frame: Any, most: int) -> list[tuple[Any, ...]]:
-    """Return the different rows of a frame, up to a number of them."""
+    """Return the distinct rows of a frame, at most `most` of them."""
     found = collect(frame.unique().head(most))
     try:
         columns = [found[name].to_list() for name in found.columns]
     except ValueError as error:  # times with nanoseconds, where pandas is not installed
         raise InputError(f"the log cannot be read: {plain(error)}") from None
     except OverflowError:
-        raise InputError(f"the log holds days that no calendar has: {USUAL_DATES}") from None
+        raise InputError(f"the log holds dates that are out of range: {USUAL_DATES}") from None
     return list(zip(*columns, strict=True))
 
 
 def is_one_of(column: Any, values: list[Any]) -> Any:
-    """Return the expression that a column holds one of some values."""
-    # Of no values still an expression of the column: sums of a constant are refused.
+    """Return an expression for whether a column holds one of some values."""
+    # An expression of the column even without values: engines refuse sums of a constant.
     return column.is_in(values) if values else column.is_null() & nw.lit(False)
 
 
 def words(column: Any, kind: Any) -> Any:
-    """Return a column; of words if it numbers a list of them."""
+    """Return a column, as strings if it is categorical."""
     return column.cast(nw.String) if kind in (nw.Categorical, nw.Enum) else column
 
 
@@ -81,28 +81,28 @@ def count(condition: Any) -> Any:
 def is_nan(value: Any) -> Any:
     """Return whether a number is NaN.
 
-    DuckDB answers `isnan(y)` and `y > 1` from a Parquet file's statistics, which leave NaN out; it
-    looks at the values for `isfinite(y)`.
+    DuckDB evaluates `isnan(y)` and `y > 1` from a Parquet file's statistics, which ignore NaN; for
+    `isfinite(y)` it reads the values.
     """
     return ~value.is_finite() & (value.abs() != float("inf"))
 
 
 class TwoValues:
-    """Expressions for what a column of two values means."""
+    """Expressions for the meaning of a binary column."""
 
     yes: Any
     missing: Any
     odd: Any
-    """It is neither of the two values; to be counted, since nothing was looked up beforehand."""
+    """Whether a value is neither of the two; counted later, since values are not fetched first."""
 
     def __init__(self, frame: Any, name: str, column: str, option: str, meant: Meant) -> None:
-        """Look up the different values of a column, unless they ought to be 0 and 1.
+        """Fetch the distinct values of a column, unless they should be 0 and 1.
 
         Args:
             frame: the log.
-            name: of the column in the log.
+            name: the column's name in the log.
             column: its name where the expressions are used.
-            option: what the column is for.
+            option: the role of the column.
             meant: the values that mean yes and no.
         """
         kind = frame.collect_schema()[name]
@@ -125,7 +125,7 @@ class TwoValues:
 
 
 def refuse_values(frame: Any, name: str, option: str) -> None:
-    """Raise for a column of numbers that are not 0 and 1."""
+    """Raise an error for a column with numbers other than 0 and 1."""
     there = frame.select(_v=nw.col(name).cast(nw.Float64))
     known = [value for (value,) in different(there, MOST_VALUES) if not missing(value)]
     which_are_yes(known, name, option, AS_NUMBERS)
@@ -141,13 +141,13 @@ def with_number(
     option: str,
     scale: tuple[float, float] = (0.0, 1.0),
 ) -> Any:
-    """Add a column of chances, 1 where there is none, and one that counts those that are none."""
+    """Add a column of probabilities, 1 where they are invalid, and a column that counts those."""
     if column is None:
         return frame.with_columns(**{name: nw.lit(1.0), bad: nw.lit(0)})
     if not schema[column].is_numeric():
         raise InputError(
             f"{option} {column!r} holds {schema[column]} values: every row needs a number; if some "
-            "words in it stand for none, type --missing-value with each."
+            "words in it mean that the value is missing, type --missing-value with each."
         )
     low, high = scale
     value = nw.col(source).cast(nw.Float64)

@@ -1,4 +1,4 @@
-"""What a log looks like before anything is concluded from it, counted where the log lives."""
+"""Descriptive facts about a log, computed where the log is stored."""
 
 import contextlib
 from datetime import date, datetime
@@ -12,22 +12,23 @@ from sellf.logs.engine import TwoValues, collect, count, is_nan, words
 from sellf.logs.person import Facts
 
 MOST_COMPARED = 500_000
-"""Rows of longer logs are not compared with each other, nor all their columns looked at."""
+"""Logs with more rows are not searched for duplicates, nor are all their columns examined."""
 MOST_COLUMNS = 300
 NEARLY_NONE, SOME = 0.02, 0.5
-"""A column that so few of the rejected have, and so many of the accepted, came after decisions."""
+"""A column that at most this share of the rejected and at least this share of the accepted have is
+taken to be recorded after the decision."""
 
 
 def look(frame: Any, columns: Columns, rows: int) -> Facts:
-    """Return what is seen of a log; what an engine cannot tell of columns nobody named is left out.
+    """Return facts about a log; those that an engine cannot compute are left out.
 
     Args:
-        frame: of narwhals, lazy, with all columns of the log.
-        columns: what they mean.
-        rows: how many there are.
+        frame: a lazy narwhals frame with all columns of the log.
+        columns: what the columns mean.
+        rows: number of rows.
     """
     found = Facts()
-    # Arrow holds days that Python's calendar does not have.
+    # Arrow can hold dates that are out of range in Python.
     with contextlib.suppress(InputError, OverflowError, ValueError):
         first, last = _days(frame, columns)
         found = Facts(first=first, last=last)
@@ -63,7 +64,7 @@ def _day(value: Any) -> str | None:
 
 
 def _identifiers(frame: Any, schema: Any, columns: Columns, rows: int) -> tuple[str, ...]:
-    """Return columns of words or whole numbers of which every row has its own."""
+    """Return columns of strings or integers in which all values are different."""
     if rows < 50:
         return ()
     used = columns.named()

@@ -1,4 +1,4 @@
-"""Logs in files; CSV and Parquet through DuckDB, which reads them piece by piece."""
+"""Logs in files; CSV and Parquet files are read in chunks by DuckDB."""
 
 import csv
 import glob
@@ -28,11 +28,11 @@ READERS = {
     **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
 }
 KINDS = ["BIGINT", "DOUBLE", "TIME", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "VARCHAR"]
-"""What values in a CSV are read as. Not truth values: yes, no, t and f are the words they are."""
+"""Types of values in a CSV file. There are no Booleans, so that yes, no, t and f stay strings."""
 PIECE = 2**22
-"""Bytes that are unpacked at a time."""
+"""Bytes that are decompressed at a time."""
 MOST_NAMED = 3
-"""Sentences name up to this many files."""
+"""Most files that a message names."""
 
 
 def are_files(log: Any) -> bool:
@@ -43,16 +43,16 @@ def are_files(log: Any) -> bool:
 
 
 def named_files(log: Any) -> list[Path]:
-    """Return the files that a path, a pattern with * or a list of paths names.
+    """Return the files given by a path, a pattern with * or a list of paths.
 
-    A file of that very name comes first: only where there is none does * stand for other letters,
-    and no other letter ever stands for something else.
+    A file of exactly that name has precedence; only if there is none is * a wildcard. No other
+    character is a wildcard.
     """
     if isinstance(log, list | tuple):
         return [path for one in log for path in named_files(one)]
     path = Path(log)
     if path.is_dir():
-        raise InputError(f"{path} is a folder: give one file, or '{path}/*{path.suffix}'.")
+        raise InputError(f"{path} is a folder: give one file, or several as '{path}/*.csv'.")
     pattern = "*" in str(path) and not path.exists()
     if not pattern:
         _kind(path)
@@ -64,7 +64,7 @@ def named_files(log: Any) -> list[Path]:
     for one in found:
         _kind(one)
         if not one.is_file():
-            raise InputError(f"{one} is not a regular file: copy what it holds into one.")
+            raise InputError(f"{one} is not a regular file: copy its content into one.")
     return found
 
 
@@ -80,7 +80,7 @@ def _kind(path: Path) -> str:
 
 
 def listed(paths: list[Path]) -> str:
-    """Return the names of some files for a sentence."""
+    """Return the names of some files for a message."""
     names = ", ".join(path.name for path in paths[:MOST_NAMED])
     return names + (", ..." if len(paths) > MOST_NAMED else "")
 
@@ -91,18 +91,18 @@ ONLY_FOR = {
     "query": ("sqlite", "duckdb"),
     **dict.fromkeys(("encoding", "separator", "quote", "decimal"), ("csv",)),
 }
-"""Options that only some kinds of files have."""
+"""Options that apply to some kinds of files only."""
 
 
 def open_files(
     paths: list[Path], reading: Reading, limits: Limits = DEFAULT
 ) -> tuple[Any, list[str]]:
-    """Return a relation of DuckDB or a table of Arrow over files, and their columns' own names.
+    """Return a DuckDB relation or an Arrow table over files, and their original column names.
 
     Args:
-        paths: of the files.
+        paths: the files.
         reading: how they are read.
-        limits: up to how many rows of some kinds are brought into memory.
+        limits: the largest number of rows that are loaded into memory, for some kinds of files.
     """
     kinds = sorted({_kind(path) for path in paths})
     if len(kinds) > 1:
@@ -126,7 +126,7 @@ def open_files(
 
 
 def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
-    """Return a DuckDB relation over CSV or Parquet files, and their columns' own names."""
+    """Return a DuckDB relation over CSV or Parquet files, and their original column names."""
     if importlib.util.find_spec("duckdb") is None:
         raise InputError("reading files needs DuckDB: type `pip install 'sellf[audit]'`.")
     import duckdb
@@ -148,10 +148,10 @@ def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
         header = _common_header(paths, texts, reading)
         relation = _read_csv(connection, texts, reading)
         if len(header) > 1 == len(relation.columns):
-            # Where lines differ in their number of values, DuckDB takes each for one.
+            # If lines differ in their number of values, DuckDB reads each line as one value.
             odd = "its lines differ in their number of values."
             raise InputError(_what_is_odd(paths, texts, reading, odd))
-        # DuckDB makes repeated names different; whoever asks for one should be told.
+        # DuckDB renames repeated columns; a request for one of them has to be refused.
         columns = header if len(header) == len(relation.columns) else list(relation.columns)
     except duckdb.Error as error:
         raise InputError(_what_is_odd(paths, texts, reading, plain(error))) from None
@@ -165,22 +165,22 @@ def _open_flat(paths: list[Path], reading: Reading) -> tuple[Any, list[str]]:
 
 def _read_csv(connection: Any, texts: list[Path], reading: Reading) -> Any:
     header = csv_faults.first_line(texts[0], reading.quote or '"').rstrip("\r\n")
-    # DuckDB finds no separator by itself where a name in the header has a line break.
+    # DuckDB does not detect the separator if a name in the header has a line break.
     found = csv_faults.separator(header) if "\n" in header else None
     asked: dict[str, Any] = {
         "delimiter": reading.separator or found,
         "decimal": reading.decimal,
-        # As words, so that a column of numbers in which NA stands for none is one of numbers.
+        # As strings, so that a column of numbers in which NA means missing is numeric.
         "na_values": ["", *reading.missing_value] if reading.missing_value else None,
     }
-    # Types are guessed from the first rows of all; a later value that does not fit is an error
-    # that names its line. Several files may have their columns in different orders.
+    # Types are inferred from the first rows; a later value that does not fit is an error that
+    # names its line. Several files may have their columns in different orders.
     return connection.read_csv(
         [_literal(connection, path) for path in texts],
         header=True,
         sample_size=200_000,
         auto_type_candidates=KINDS,
-        # Not to be guessed: where ' is taken for a quote, the rows between two are swallowed.
+        # Not detected: if ' is taken for a quote, the rows between two of them are swallowed.
         quotechar=reading.quote or '"',
         escapechar=reading.quote or '"',
         hive_partitioning=False,
@@ -190,12 +190,12 @@ def _read_csv(connection: Any, texts: list[Path], reading: Reading) -> Any:
 
 
 def without_copies(relation: Any, names: list[str], wanted: Iterable[str]) -> list[str]:
-    """Return the columns' names; of repeated ones that hold the same, the first has the name.
+    """Return the column names; among identical columns of one name, only the first keeps it.
 
     Args:
         relation: from `open_files`.
-        names: of its columns in the files.
-        wanted: those that are used; others are not looked at.
+        names: the names of its columns in the files.
+        wanted: the names that are used; others are not examined.
     """
     import duckdb
 
@@ -208,11 +208,11 @@ def without_copies(relation: Any, names: list[str], wanted: Iterable[str]) -> li
         one = _quoted(called[first])
         tests = [f"{one} is distinct from {_quoted(called[place])}" for place in others]
         try:
-            # Of one kind: DuckDB would take '1' and true for the same.
+            # The types must be equal too: for DuckDB, '1' and true are equal.
             differs = len({str(relation.types[place]) for place in (first, *others)}) > 1 or bool(
                 relation.filter(" or ".join(tests)).limit(1).fetchall()
             )
-        except duckdb.Error:  # of kinds that cannot be compared
+        except duckdb.Error:  # types that cannot be compared
             differs = True
         if not differs:
             for place in others:
@@ -221,15 +221,15 @@ def without_copies(relation: Any, names: list[str], wanted: Iterable[str]) -> li
 
 
 def with_own_names(relation: Any, names: list[str], wanted: Iterable[str]) -> Any:
-    """Return a relation whose columns have the names that the files give them.
+    """Return a relation whose columns have their original names.
 
-    DuckDB does not tell `race` from `RACE`, and renames the second. Of names that it takes for the
-    same, the one that is wanted stays.
+    DuckDB does not distinguish `race` from `RACE`, and renames the second. Of names that differ
+    only in case, the one that is used is kept.
 
     Args:
         relation: from `open_files`.
-        names: of its columns in the files.
-        wanted: those that are used.
+        names: the names of its columns in the files.
+        wanted: the names that are used.
     """
     import duckdb
 
@@ -241,8 +241,8 @@ def with_own_names(relation: Any, names: list[str], wanted: Iterable[str]) -> An
         folded = names[place].lower()
         if folded in places and names[place] in wanted:
             raise InputError(
-                f"{names[places[folded]]!r} and {names[place]!r} differ in capital letters only, "
-                "which does not tell columns of a file apart: rename one of them."
+                f"{names[places[folded]]!r} and {names[place]!r} differ only in case, and column "
+                "names of a file are not case-sensitive: rename one of them."
             )
         if names[place]:
             places.setdefault(folded, place)
@@ -262,7 +262,7 @@ def _quoted(name: str) -> str:
 
 
 def _parquet_names(connection: Any, pattern: str) -> list[str]:
-    """Return the columns' names as a Parquet file has them, repeated ones too."""
+    """Return the column names of a Parquet file, including repeated ones."""
     query = "select name, num_children from parquet_schema($1)"
     (_, count), *elements = connection.execute(query, [pattern]).fetchall()
     names, at = [], 0
@@ -273,7 +273,7 @@ def _parquet_names(connection: Any, pattern: str) -> list[str]:
 
 
 def _after(elements: list[tuple[str, int | None]], at: int) -> int:
-    """Return where the next column begins: the parts of one follow it."""
+    """Return where the next column begins; nested elements follow their column."""
     left = 1
     while left and at < len(elements):
         left += (elements[at][1] or 0) - 1
@@ -282,7 +282,7 @@ def _after(elements: list[tuple[str, int | None]], at: int) -> int:
 
 
 def _check_packed(path: Path) -> None:
-    """Refuse a compressed file whose checksum is wrong: DuckDB does not look at it."""
+    """Refuse a compressed file whose checksum is wrong: DuckDB does not check it."""
     if path.suffix.lower() == ".gz":
         with gzip.open(path, "rb") as file:
             while file.read(PIECE):
@@ -292,11 +292,11 @@ def _check_packed(path: Path) -> None:
 def _connect() -> Any:
     import duckdb
 
-    # Not as SQL, in which a quote in the folder's name would end the text.
+    # Not as SQL, in which a quote in the folder's name would end the string.
     connection = duckdb.connect(
         config={
             "enable_external_file_cache": False,  # each file is read two or three times at most
-            "memory_limit": "1GB",  # sums need little, and what does not fit goes to the disk
+            "memory_limit": "1GB",  # sums need little; DuckDB spills the rest to disk
             "temp_directory": tempfile.gettempdir(),
         }
     )
@@ -306,7 +306,7 @@ def _connect() -> Any:
 
 def _literal(connection: Any, path: Path) -> str:
     """Return a pattern that DuckDB expands to this file and no other."""
-    # From the root, since DuckDB takes ~ for the home folder and letters before : for a service.
+    # Absolute, since DuckDB takes ~ for the home folder and letters before : for a protocol.
     name = str(path.absolute())
     pattern = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
     found = connection.execute("select file from glob($1)", [pattern]).fetchall()
@@ -350,7 +350,7 @@ def _header(path: Path, reading: Reading) -> list[str]:
 
 
 def _what_is_odd(paths: list[Path], texts: list[Path], reading: Reading, said: str) -> str:
-    """Return a sentence for files that cannot be read; what the engine says, if no better."""
+    """Return a message for files that cannot be read; the engine's own if no fault is found."""
     for path, text in zip(paths, texts, strict=False):
         try:
             found = csv_faults.fault(text, reading.separator, reading.quote or '"')

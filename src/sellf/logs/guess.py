@@ -1,6 +1,6 @@
-"""What the columns of a log probably mean, from their names and their first rows.
+"""Guesses of what the columns of a log mean, from their names and their first rows.
 
-A guess is only ever written into a configuration that somebody reads, or asked about.
+Guesses are only written to a configuration that the user reviews, or offered in a question.
 """
 
 import re
@@ -19,9 +19,9 @@ from sellf.logs.files import named_files, open_files
 from sellf.logs.names import is_missing, missing
 
 LOOKED_AT = 20_000
-"""Rows that are looked at."""
+"""Rows that are read."""
 MOST_NAMED = 30
-"""Groups have at most so many names."""
+"""Most values of a column of groups."""
 NAMES: dict[str, tuple[str, ...]] = {
     "decision": ("decision", "decided", "accepted", "approved", "approval", "granted", "hired",
                  "admitted", "released", "searched", "frisked", "cardhldr", "selected", "offer"),
@@ -33,34 +33,34 @@ NAMES: dict[str, tuple[str, ...]] = {
     "score": ("score", "p_repay", "prediction", "predicted", "probability"),
     "decided_on": ("date", "decided_on", "decision_date", "day", "datestop"),
 }  # fmt: skip
-"""Words in the names of columns, by what they may be."""
+"""Words in the names of columns, by the role that they suggest."""
 YES = ("y", "yes", "true", "1", "approved", "accepted", "granted", "good", "paid", "repaid")
 NO = ("n", "no", "false", "0", "denied", "rejected", "refused", "bad")
 BAD = ("default", "defaulted", "recid", "bad", "delinquent", "arrest")
-"""Names of outcomes of which 1 is bad."""
+"""Words in the names of outcomes for which 1 is bad."""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """A column as its first rows show it."""
+    """Summary of a column from its first rows."""
 
     name: str
     values: tuple[Any, ...]
-    """Different values, the missing ones left out; few of many."""
+    """Distinct values without the missing ones, at most 1,000."""
     filled: Any
     """Which rows hold a value."""
     share: bool
-    """Whether it holds numbers between 0 and 1, and some in between."""
+    """Whether it holds more than two distinct numbers, all of them from 0 to 1."""
 
     @property
     def two(self) -> bool:
-        """Whether it has two values, words for nothing left out."""
+        """Whether it has one or two values, codes for missing values excluded."""
         kept = [v for v in self.values if str(v).strip().lower() not in MISSING_WORDS - {"-"}]
         return 1 <= len({str(meaning(v)) for v in kept}) <= 2
 
 
 def look(log: str, reading: Reading) -> list[Looked]:
-    """Return what the first rows of a file show of each column."""
+    """Return a summary of each column from the first rows of a file."""
     found, names = open_files(named_files(log), reading)
     frame = nw.from_native(found).lazy().head(LOOKED_AT)
     rows = collect(frame)
@@ -86,7 +86,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fits(name: str, option: str) -> int:
-    """Return how well a column's name suits an option: 0 if not at all."""
+    """Return how well a column's name matches an option; 0 if it does not."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
     for rank, word in enumerate(NAMES[option]):
         if word in words or word == name.lower():
@@ -99,11 +99,11 @@ def _fits(name: str, option: str) -> int:
 def guess(
     columns: Sequence[Looked], given: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return options for a log, those given and those guessed, and remarks on some.
+    """Return options for a log, both given and guessed, and notes on some of them.
 
     Args:
         columns: from `look`.
-        given: what the user said.
+        given: the options given by the user.
     """
     by_name = {column.name: column for column in columns}
     options, notes = dict(given), {}
@@ -130,13 +130,13 @@ def guess(
         if found is not None:
             options[option] = [found] if option == "group" else found
             taken.add(found)
-            notes[option] = "guessed from its name: see that this is right"
+            notes[option] = "guessed from its name: check that it is right"
     _values(options, notes, by_name)
     return {name: value for name, value in options.items() if value not in (None, (), [])}, notes
 
 
 def _values(options: dict[str, Any], notes: dict[str, str], by_name: dict[str, Looked]) -> None:
-    """Add what the values of decisions and outcomes mean, and what to do with hidden ones."""
+    """Add options for the values of decisions and outcomes, and for hidden outcomes."""
     for option, flag in (("decision", "accepted_value"), ("outcome", "positive_value")):
         column = by_name.get(str(options.get(option)))
         if column is None:
@@ -149,7 +149,7 @@ def _values(options: dict[str, Any], notes: dict[str, str], by_name: dict[str, L
         kinds = [value for value in column.values if value not in gone]
         if option == "outcome" and _fits_bad(column.name) and not options.get(flag):
             options.setdefault("negative_value", next((v for v in kinds if _is(v, YES)), 1))
-            notes["negative_value"] = "the name speaks of something bad"
+            notes["negative_value"] = "the name suggests that the outcome is bad"
         elif any(meaning(value) not in (0, 1) for value in kinds) and not options.get(flag):
             yes = next((value for value in kinds if _is(value, YES)), None)
             if yes is not None:
@@ -160,7 +160,7 @@ def _values(options: dict[str, Any], notes: dict[str, str], by_name: dict[str, L
     if outcome.filled.all():
         options["hide_rejected_outcomes"] = True
         notes["hide_rejected_outcomes"] = (
-            "the rejected have an outcome too; if it is real, trust it"
+            "the rejected have outcomes too; if they are real, use trust_rejected_outcomes"
         )
 
 

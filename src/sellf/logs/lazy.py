@@ -1,8 +1,8 @@
-"""Frames that live in an engine (DuckDB, Spark, lazy Polars): the engine checks and adds up.
+"""Logs that stay in an engine (DuckDB, Spark, lazy Polars), which checks and sums the rows.
 
-One pass: each row becomes a few numbers, and their sums by group and stratum are all that comes
-back. What must be looked at row by row, small groups and the first row that cannot be used, is
-asked for separately.
+In one pass, each row is turned into a few numbers, and only their sums by group and stratum are
+returned. What needs single rows (small groups, and the first row that cannot be used) is queried
+separately.
 """
 
 from dataclasses import dataclass, replace
@@ -40,26 +40,26 @@ from sellf.logs.values import (
 )
 
 MOST_FETCHED = 100
-"""Rows of so many groups are fetched at most."""
+"""Most groups whose rows are fetched."""
 SPELLINGS = 10
-"""Groups may be spelled in this many ways on average, with blanks around them for example."""
+"""Most spellings per group on average, for example with blanks around the name."""
 
 
 @dataclass(frozen=True)
 class LazyLog:
-    """A log that stays where it is."""
+    """A log that stays in its engine."""
 
     frame: Any
     columns: Columns
     count: int
     warnings: tuple[str, ...] = ()
-    """What the log's columns make one doubt."""
+    """Warnings about the log's columns."""
     cutoff: date | None = None
-    """The last day of decisions that had time to show their outcome; None: all had."""
+    """Last day of decisions whose outcome had time to appear; None: all outcomes had."""
     left_out: tuple[LeftOut, ...] = ()
-    """What of the log was not read."""
+    """Rows that were left out."""
     facts: Facts = NO_FACTS
-    """What was seen of all its columns."""
+    """Descriptive facts about all its columns."""
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums]:
         """Return the groups and their sums."""
@@ -73,15 +73,15 @@ class LazyLog:
 
     @property
     def rows(self) -> None:
-        """Nothing: they are not in memory."""
+        """None, since the rows are not in memory."""
         return None
 
     def fingerprint(self) -> tuple[str | None, str]:
-        """Return nothing, and why."""
-        return None, "none was taken: the log stayed in its engine"
+        """Return None and the reason."""
+        return None, "no rows, since the log stayed in its engine"
 
     def people_by_group(self) -> dict[Any, int]:
-        """Return how many rows each group has."""
+        """Return the number of rows of each group."""
         names, sums = self.sums(1.0)
         return dict(zip(names, map(int, sums.people.sum(axis=-1)), strict=True))
 
@@ -109,7 +109,7 @@ class LazyLog:
         return self
 
     def up_to(self, cutoff: date) -> "LazyLog":
-        """Return the log with a last day of decisions that count."""
+        """Return the log with the last day of decisions that are used."""
         return replace(self, cutoff=cutoff)
 
     def latest(self) -> date:
@@ -123,11 +123,11 @@ class LazyLog:
             return collect(there.select(nw.col("_v").max())).item()
         except (OverflowError, ValueError):
             raise InputError(
-                f"decided_on {column!r} has a date that is none: {USUAL_DATES}"
+                f"decided_on {column!r} has a date that is out of range: {USUAL_DATES}"
             ) from None
 
     def matured(self) -> "LazyLog":
-        """Return the part of the log that had time to show its outcomes."""
+        """Return the part of the log whose outcomes had time to appear."""
         if self.cutoff is None:
             return self
         name = str(self.columns.decided_on)
@@ -138,7 +138,7 @@ class LazyLog:
         return replace(self, frame=part, count=rows, cutoff=None)
 
     def of_groups(self, names: list[Any]) -> Any:
-        """Return the frame of some groups only, however their names are spelled."""
+        """Return the rows of some groups only, whatever the spelling of their names."""
         wanted = set(names)
         spelled = self.spellings()
         schema = self.frame.collect_schema()
@@ -154,7 +154,7 @@ class LazyLog:
         """Return every combination of values of the group columns, with the group it reads as."""
         schema = self.frame.collect_schema()
         own = [self._own(name) for name in self.columns.group]
-        # First as they are: a few different words are stripped sooner than all rows.
+        # Unchanged at first: stripping a few distinct words is faster than stripping all rows.
         named = zip(self.columns.group, own, strict=True)
         few = self.frame.select(*(nw.col(name).alias(other) for name, other in named))
         few = few.group_by(*own).agg(nw.len().alias("_rows"))
@@ -166,10 +166,10 @@ class LazyLog:
         return dict(zip(raw, self._names(raw), strict=True))
 
     def cells(self, every: str | None) -> Any:
-        """Return equal rows taken together: what counts of them, and how many there are (n).
+        """Return the distinct combinations of the values that are used, and the rows of each (n).
 
         Args:
-            every: the length of a period (t); None: all rows are of one.
+            every: the length of a period (t); None: all rows are in one period.
         """
         c = self.columns
         groups = {f"g{i}": nw.col(self._own(name)) for i, name in enumerate(c.group)}
@@ -187,7 +187,7 @@ class LazyLog:
         for column, values in zip(self.columns.group, zip(*raw, strict=True), strict=True):
             try:
                 kinds = list(dict.fromkeys(values))
-            except TypeError:  # lists, and what has parts
+            except TypeError:  # lists and other values that are not hashable
                 raise InputError(no_names("group", column)) from None
             read.append(dict(zip(kinds, read_as(kinds, column, "group"), strict=True)))
         names = [tuple(own[v] for own, v in zip(read, row, strict=True)) for row in raw]
@@ -195,9 +195,10 @@ class LazyLog:
         return [None if None in name else name if several else name[0] for name in names]
 
     def _own(self, name: str) -> str:
-        """Return the name under which a column of the log is kept while it is worked on.
+        """Return the internal name of a column of the log.
 
-        No column of the log is taken for one made here, and engines read no dot or blank in it.
+        Internal names do not clash with derived columns, and contain no dots or blanks that engines
+        would interpret.
         """
         return f"__{list(self.columns.named()).index(name)}"
 
@@ -235,7 +236,7 @@ class LazyLog:
         return terms(a, ay, known, predicted, pending, overlap, one=one, where=where)
 
     def _strata(self) -> dict[str, Any]:
-        """Return the numbers of the strata: of the propensity, and of the prediction."""
+        """Return expressions for the strata of the propensity and of the prediction."""
 
         def bins(name: str, column: str | None) -> Any:
             if column is None:
@@ -314,7 +315,7 @@ class LazyLog:
         )
 
     def _problems(self) -> list[str]:
-        """Return the columns that count rows that cannot be used, as this log is read."""
+        """Return the columns that count rows that cannot be used, given this log's options."""
         trusted = self.columns.trust_rejected_outcomes
         return [name for name in BAD if name != ("hidden_outcome" if trusted else "hidden_unknown")]
 

@@ -1,4 +1,4 @@
-"""What an audit asks of a log, wherever its rows are."""
+"""The interface of a log, in memory or in an engine."""
 
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,7 +17,7 @@ class Log(Protocol):
 
     @property
     def count(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         ...
 
     @property
@@ -27,34 +27,34 @@ class Log(Protocol):
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """What of the log was not read."""
+        """Rows that were left out."""
         ...
 
     @property
     def facts(self) -> Facts:
-        """What was seen of all its columns."""
+        """Descriptive facts about all its columns."""
         ...
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its columns make one doubt."""
+        """Warnings about its columns."""
         ...
 
     @property
     def rows(self) -> "Rows | None":
-        """The log itself if it is in memory."""
+        """The log itself if it is in memory, else None."""
         ...
 
     def fingerprint(self) -> tuple[str | None, str]:
-        """Return a SHA-256 of what was read, if rows were, and what it was taken of."""
+        """Return a SHA-256 of the rows that were read, if any, and what it covers."""
         ...
 
     def people_by_group(self) -> dict[Any, int]:
-        """Return how many rows each group has."""
+        """Return the number of rows of each group."""
         ...
 
     def sums(self, overlap: float) -> tuple[list[Any], Sums]:
-        """Return the groups and their sums; propensities below `overlap` are not weighted by."""
+        """Return the groups and their sums; propensities below `overlap` are not used to weight."""
         ...
 
     def sums_by(self, overlap: float, by: str) -> tuple[list[str], list[Sums]]:
@@ -62,11 +62,11 @@ class Log(Protocol):
         ...
 
     def people(self, names: list[Any], sums: Sums, limits: Limits) -> tuple[Person | None, ...]:
-        """Return the rows of each group that is small enough to be looked at row by row."""
+        """Return the rows of each group that is small enough to be analysed row by row."""
         ...
 
     def in_order(self) -> "Log":
-        """Return the log in the order of time, if that is for us to say."""
+        """Return the log in order of time, if it is in memory."""
         ...
 
     def latest(self) -> date:
@@ -74,9 +74,9 @@ class Log(Protocol):
         ...
 
     def up_to(self, cutoff: date) -> "Log":
-        """Return the log with the decisions marked that were made until a day."""
+        """Return the log with the decisions up to a day marked."""
         ...
 
     def matured(self) -> "Log":
-        """Return what `up_to` marked, or say why there is too little of it."""
+        """Return the decisions that `up_to` marked; refuse a log with too few of them."""
         ...

@@ -1,7 +1,7 @@
-"""What values of a log read as: which are missing, which are one group, which of two means yes.
+"""Interpretation of a log's values: which are missing, and which names they stand for.
 
-Engines and memory share these functions. An engine hands over the different values of a column, so
-that a word with blanks around it is read the same way wherever the log lives.
+Logs in engines and in memory share these functions. An engine returns the distinct values of a
+column, so that a word with blanks around it is read in the same way wherever the log is stored.
 """
 
 import re
@@ -18,28 +18,28 @@ from sellf.fairness.checks import sorted_names
 
 Values = NDArray[Any]
 WHOLE = re.compile(r"(-?(?:0|[1-9]\d*))\.0*")
-"""Words for whole numbers as some programs write them: 1.0 for 1."""
+"""Whole numbers as some programs write them: 1.0 for 1."""
 USUAL_DATES = "give dates of the years 1 to 9999, for example 2026-03-31."
 MOST_LETTERS = 200
-"""Letters of a value that a sentence repeats."""
+"""Most characters of a value that a message repeats."""
 TOO_FINE = (
     "a name is a time with fractions of a microsecond, which would be lost: write such names as "
     "words, or round them."
 )
 LONGEST = 1_000
-"""Letters of a name: every table and sentence about a group repeats it."""
+"""Most characters of a name, which every table and message about a group repeats."""
 LONGEST_TEXT = 100_000
-"""Letters of any value that is brought here from an engine."""
+"""Most characters of a value that is loaded from an engine."""
 TOO_LONG = (
-    "a value has {letters:,} letters, and {most:,} are the most: name another column, or write "
-    "shorter ones."
+    "a value has {letters:,} characters, and at most {most:,} are allowed: name another column, or "
+    "shorten the values."
 )
 EXACT = 2**53
-"""Floats hold whole numbers up to here; beyond, different ones become the same."""
+"""Floats represent whole numbers exactly up to here; beyond, different numbers become equal."""
 
 
 def short(value: Any) -> str:
-    """Return a name or value for a sentence: not all of one that goes on for pages."""
+    """Return the repr of a name or value for a message, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS]}..."
 
@@ -68,7 +68,7 @@ def missing(item: Any) -> bool:
 
 
 def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the different values of a column as they are, and each row's place among them."""
+    """Return the distinct values of a column, unchanged, and each row's index among them."""
     kind = values.dtype.kind
     if kind == "M":
         coarse = values.astype("datetime64[us]")  # finer ones turn into whole numbers in a list
@@ -91,10 +91,11 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
 
 
 def read_as(raw: Sequence[Any], name: str, option: str) -> list[Any]:
-    """Return the name that each of a column's different values reads as; None for missing ones.
+    """Return the name that each of a column's distinct values stands for; None for missing ones.
 
-    Words lose the blanks around them, and whole numbers are written without a point. Where words
-    stand beside numbers, truth values or dates, all are words, so that 1, 1.0 and "1" are one name.
+    Strings are stripped, and whole numbers are written without a decimal point. If a column mixes
+    strings with numbers, Booleans or dates, all become strings, so that 1, 1.0 and "1" are one
+    name.
     """
     try:
         names = [None if missing(value) else _name(value) for value in raw]
@@ -117,7 +118,7 @@ def _name(value: Any) -> Any:
         word = value.strip()
         if "\x00" in word:
             raise InputError(
-                "a name holds zero bytes, as files do that were damaged while they were written: "
+                "a name holds zero bytes, as in a file that was damaged while it was written: "
                 "restore the file, or leave that row out."
             )
         if len(word) > LONGEST:
@@ -154,7 +155,7 @@ def _kind(name: Any) -> str:
 
 
 def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the names in a column in sorted order, and each row's place; none may be missing."""
+    """Return the names in a column in sorted order, and each row's index; none may be missing."""
     gone = is_missing(values)
     if gone.any():
         row = int(np.flatnonzero(gone)[0])
@@ -167,12 +168,12 @@ def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
 
 
 def no_names(option: str, name: str) -> str:
-    """Say that a column of groups or people holds lists or the like."""
-    return f"{option} {name!r} holds values that are no names: give words or numbers."
+    """Return the message for a column of groups or people that holds lists or the like."""
+    return f"{option} {name!r} holds values that cannot be names: give words or numbers."
 
 
 def missing_names(option: str, name: str, count: int, row: int | None = None) -> str:
-    """Say that a column of groups, people, decisions or dates has gaps."""
+    """Return the message for missing values among groups, people, decisions or dates."""
     first = "" if row is None else f" (the first is row {row})"
     advice = {
         "group": "leave those rows out, or name their group, for example 'unknown'.",
@@ -183,5 +184,5 @@ def missing_names(option: str, name: str, count: int, row: int | None = None) ->
 
 
 def say(name: Any) -> str:
-    """Return a group's name as one reads it."""
+    """Return a group's name for display."""
     return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)

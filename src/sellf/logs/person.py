@@ -1,4 +1,4 @@
-"""What a log says of people, as arrays."""
+"""The data of a log on people, as arrays."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 BINS = 10
-"""Strata of the propensity, and of the prediction: people the decision maker held to be alike."""
+"""Number of strata of the propensity, and of the prediction; people in a stratum are similar."""
 
 
 class LeftOut(NamedTuple):
-    """Rows of a log that are not used, and why."""
+    """Rows of a log that are not used, and the reason."""
 
     why: str
     rows: int
@@ -21,41 +21,41 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Facts:
-    """What was seen of a log."""
+    """Descriptive facts about a log."""
 
     duplicates: int | None = None
     """Rows that repeat another one in every column; None: not counted."""
     first: str | None = None
-    """The day of the first decision, if a column says so."""
+    """Date of the first decision, if a column records it."""
     last: str | None = None
     identifiers: tuple[str, ...] = ()
-    """Columns in which every row has a value of its own."""
+    """Columns in which all values are different."""
     after_decision: tuple[str, ...] = ()
-    """Columns that the accepted have and the rejected have not, as what is recorded later."""
+    """Columns that are filled for the accepted only, as if recorded after the decision."""
 
 
 NO_FACTS = Facts()
 
 
 class Person(NamedTuple):
-    """What a log says of each person of one group, one entry a row."""
+    """The data of a log on the people of one group, with one entry per row."""
 
     accepted: Floats
     """A, 1 or 0."""
     positive: Floats
     """A Y: accepted and with a good outcome, 1 or 0; 0 for an outcome that is not known yet."""
     propensity: Floats | None
-    """p; None if the log does not say."""
+    """p; None if the log does not record it."""
     prediction: Floats | None
     """f, fixed on other data; None if there is none."""
     rejected_positive: Floats | None = None
     """(1 - A) Y where the outcomes of the rejected are known and trusted."""
     pending: Floats | None = None
-    """1 for accepted people whose outcome is not known; None where there are none."""
+    """1 for accepted people whose outcome is not known; None if there are none."""
     unit: NDArray[np.intp] | None = None
-    """Whose row it is, as a number; None where every row is another person's."""
+    """Index of each row's person; None if every row is a different person."""
     weight: Floats | None = None
-    """How much each row counts, 1 on average; None: all count alike."""
+    """Weight of each row, 1 on average; None: all rows have equal weight."""
 
     def take(self, rows: NDArray[np.intp] | slice) -> "Person":
         """Return some of the rows."""
@@ -64,16 +64,16 @@ class Person(NamedTuple):
 
     @property
     def units(self) -> int:
-        """How many people there are."""
+        """Number of people."""
         return len(self.accepted) if self.unit is None else len(np.unique(self.unit))
 
     def digest(self) -> int:
         """Return a number that depends on the rows, but not on their order.
 
-        Part of what generators are seeded with: if the user's seed alone decided, then in every log
-        of one size that is audited with one seed the same ranks of the sorted rows would be drawn,
-        and intervals would hold on average over seeds only, not for this one. Sums to seven digits
-        tell logs apart, and rounding, which differs between engines, does not.
+        It is part of the seed of random generators. If the user's seed were used alone, the same
+        ranks of the sorted rows would be drawn in every log of the same size, and intervals would
+        hold only on average over seeds, not for a given seed. Sums to seven digits distinguish
+        logs, but are not affected by rounding, which differs between engines.
         """
         columns = [column for column in self._replace(unit=None) if column is not None]
         told = [f"{x:.6e}" for column in columns for x in (column.sum(), (column**2).sum())]
@@ -81,9 +81,9 @@ class Person(NamedTuple):
         return int.from_bytes(found[:8], "big")
 
     def sorted(self) -> "Person":
-        """Return the rows in an order that depends on nothing but the rows themselves.
+        """Return the rows in an order that depends only on the rows themselves.
 
-        Then a seed means the same orders however the log is stored. Rows of one person stay
+        A seed then gives the same random orders however the log is stored. Rows of one person stay
         together, in the order of the log.
         """
         if self.unit is not None:

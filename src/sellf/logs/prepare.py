@@ -1,7 +1,7 @@
-"""A log as it is to a log as it is asked for: rows left out, groups named, columns derived.
+"""Preparation of a log: rows are filtered, groups renamed, and columns derived.
 
-Every step is an expression of narwhals, so it means the same in memory, in DuckDB and in Spark, and
-nothing is brought here but the different values of a column.
+Every step is a narwhals expression, so it has the same meaning in memory, in DuckDB and in Spark,
+and only the distinct values of a column are loaded.
 """
 
 import re
@@ -22,9 +22,6 @@ from sellf.logs.names import missing, no_names, read_as, say, short
 from sellf.logs.person import LeftOut
 from sellf.logs.values import MOST_GROUPS, many_groups
 
-GROUP = "group"
-"""The column that holds groups which have been given other names."""
-
 
 def sources(columns: Columns, reading: Reading, present: list[str]) -> dict[str, str]:
     """Return the columns of a log that are needed, with the option that named each."""
@@ -37,7 +34,7 @@ def sources(columns: Columns, reading: Reading, present: list[str]) -> dict[str,
 
 
 def parts_of(name: str, option: str, present: list[str]) -> list[str]:
-    """Return the columns that 'a | b' names for a decision or an outcome."""
+    """Return the columns that 'a | b' names as a decision or an outcome."""
     if option not in ("decision", "outcome") or name in present or "|" not in name:
         return [name]
     parts = [part.strip() for part in name.split("|")]
@@ -50,7 +47,7 @@ def parts_of(name: str, option: str, present: list[str]) -> list[str]:
 
 
 def check_sources(columns: Columns, reading: Reading, present: list[str]) -> None:
-    """Refuse names that the log does not have, that mean two things, and bands of no group."""
+    """Refuse columns that are absent or used in two roles, and bands of other than groups."""
     needed = sources(columns, reading, present)
     check_present(needed, present)
     made_of = {"decision": columns.decision, "outcome": columns.outcome}
@@ -64,12 +61,12 @@ def check_sources(columns: Columns, reading: Reading, present: list[str]) -> Non
     for name in reading.bands:
         if name not in columns.group:
             raise InputError(
-                f"--bands cuts {name!r}, which is no group: name it with --group as well."
+                f"--bands cuts {name!r}, which is not a group: name it with --group as well."
             )
 
 
 def changes(columns: Columns, reading: Reading, present: list[str]) -> bool:
-    """Return whether anything has to be done to a log before it is read."""
+    """Return whether a log has to be prepared before it is read."""
     asked = (reading.where, reading.groups, reading.missing_value, reading.date_format)
     derived = sources(columns, Reading(), present).keys() != columns.named().keys()
     derived = derived or columns.decided.names_blank or columns.turned_out.names_blank
@@ -77,12 +74,12 @@ def changes(columns: Columns, reading: Reading, present: list[str]) -> bool:
 
 
 def prepare(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Columns, list[LeftOut]]:
-    """Return the log as it is asked for, what its columns mean then, and what was left out.
+    """Return the prepared log, what its columns mean, and which rows were left out.
 
     Args:
-        frame: of narwhals, lazy.
+        frame: a lazy narwhals frame.
         columns: what the columns of the log mean.
-        reading: what is asked for.
+        reading: how the log is to be prepared.
     """
     frame = _without_missing(frame, columns, reading)
     frame, columns = _derived(frame, columns)
@@ -109,7 +106,7 @@ def _count(frame: Any) -> int:
 
 
 def _without_missing(frame: Any, columns: Columns, reading: Reading) -> Any:
-    """Return the frame with nothing where a value means that it is missing."""
+    """Return the frame with null in place of values that mean missing."""
     if not reading.missing_value:
         return frame
     schema = frame.collect_schema()
@@ -124,7 +121,7 @@ def _without_missing(frame: Any, columns: Columns, reading: Reading) -> Any:
         else:
             gone = None
         if gone is not None:
-            # A condition that is not known, of an empty value, keeps that value: it is empty.
+            # For a null value the condition is unknown, and the value stays null.
             changed.append(nw.when(~gone).then(column).alias(name))
     return frame.with_columns(*changed) if changed else frame
 
@@ -137,7 +134,7 @@ def _number(word: str) -> float | None:
 
 
 def _derived(frame: Any, columns: Columns) -> tuple[Any, Columns]:
-    """Return the log with decisions and outcomes that are yes where one of several columns is."""
+    """Return the log with decisions and outcomes that are yes where any of several columns is."""
     present = frame.collect_schema().names()
     meant = {"decision": columns.decided, "outcome": columns.turned_out}
     for option, name in (("decision", columns.decision), ("outcome", columns.outcome)):
@@ -157,10 +154,10 @@ def _derived(frame: Any, columns: Columns) -> tuple[Any, Columns]:
 
 
 def _all_of(frame: Any, parts: list[str], option: str, meant: Meant) -> list[tuple[Any, Any]]:
-    """Return of each of several columns whether it says yes, and whether it is missing.
+    """Return expressions for whether each of several columns means yes, and whether it is missing.
 
-    What their values mean is settled for all of them together: one that never says yes, as for
-    weapons that nobody carried, is no mistake.
+    The meaning of values is determined for all of the columns together: a column that never means
+    yes, such as one for a weapon that nobody carried, is not an error.
     """
     schema = frame.collect_schema()
     columns = {name: words(nw.col(name), schema[name]) for name in parts}
@@ -188,13 +185,13 @@ FIELD = re.compile(r"YYYY|YY|MM|DD|M|D")
 DIGITS = {"YYYY": 4, "YY": 2, "MM": 2, "DD": 2, "M": 1, "D": 1}
 STRPTIME = {"YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d", "M": "%m", "D": "%d"}
 DATE_ADVICE = (
-    "write years as YYYY, months as MM and days as DD, with what stands between them, for example "
+    "write years as YYYY, months as MM and days as DD, with their separators, for example "
     "DD/MM/YYYY, YYYYMMDD, or MDDYYYY where a leading zero is left out."
 )
 
 
 def check_date_format(text: str) -> list[str]:
-    """Return the fields of a format of dates, in order."""
+    """Return the fields of a date format, in order."""
     found = FIELD.findall(text)
     if sorted(name[0] for name in found) != ["D", "M", "Y"]:
         raise InputError(f"--date-format is {text!r}: {DATE_ADVICE}")
@@ -204,7 +201,7 @@ def check_date_format(text: str) -> list[str]:
 
 
 def _dated(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Columns]:
-    """Return the log with dates where it has words or numbers for them."""
+    """Return the log with strings and numbers that stand for dates converted to dates."""
     if reading.date_format is None:
         return frame, columns
     fields = check_date_format(reading.date_format)
@@ -227,7 +224,7 @@ def _dated(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Columns
 
 
 def pattern_of(text: str) -> str:
-    """Return the regular expression of a format's dates."""
+    """Return a regular expression that matches dates in a format."""
     parts = re.split(f"({FIELD.pattern})", text)
     between = any(part and part not in DIGITS for part in parts)
     digits = {"YYYY": "[0-9]{4}", "YY": "[0-9]{2}", "M": "[0-9]{1,2}", "D": "[0-9]{1,2}"}
@@ -252,7 +249,7 @@ def _as_date(text: Any, fields: list[str], form: str) -> Any:
         for name in ("YYYY", "YY", "MM", "DD", "M", "D"):
             pattern = re.sub(rf"(?<![%A-Za-z]){name}(?![A-Za-z])", STRPTIME[name], pattern)
         return text.str.to_datetime(pattern).cast(nw.Date)
-    # Without anything between the fields a leading zero may be lacking: it is put back.
+    # Without separators a leading zero may be missing: it is restored.
     widths = [max(DIGITS[name], 2) for name in fields]
     text = text.str.zfill(sum(widths))
     at, found = 0, {}
@@ -265,13 +262,13 @@ def _as_date(text: Any, fields: list[str], form: str) -> Any:
 
 
 def _banded(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Columns]:
-    """Return the log with names of bands in place of numbers, in columns of groups."""
+    """Return the log with columns of groups in which bands replace numbers."""
     schema = frame.collect_schema()
     for name, cuts in reading.bands.items():
         if not schema[name].is_numeric():
             raise InputError(
                 f"--bands cuts {name!r}, which holds {schema[name]} values: it needs numbers; if "
-                "some words in it stand for none, type --missing-value with each."
+                "some words in it mean that the value is missing, type --missing-value with each."
             )
         banded = f"{name} in bands"
         frame = frame.with_columns(band(nw.col(name).cast(nw.Float64), cuts).alias(banded))
@@ -281,7 +278,7 @@ def _banded(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Column
 
 
 def band(value: Any, cuts: tuple[float, ...]) -> Any:
-    """Return the name of the band that a number lies in, as an expression."""
+    """Return an expression for the name of the band that contains a number."""
     names = band_names(cuts)
     found = nw.when(value >= cuts[-1]).then(nw.lit(names[-1]))
     for cut, name in list(zip(cuts, names, strict=False))[::-1]:
@@ -296,7 +293,7 @@ def band_names(cuts: tuple[float, ...]) -> list[str]:
 
 
 def _grouped(frame: Any, columns: Columns, reading: Reading) -> tuple[Any, Columns, list[LeftOut]]:
-    """Return the log with the groups that were asked for, under the names given to them."""
+    """Return the log with the requested groups, under the names given to them."""
     schema = frame.collect_schema()
     given = [words(nw.col(name), schema[name]) for name in columns.group]
     raw = different(frame.select(*given), 10 * MOST_GROUPS + 1)
@@ -351,6 +348,6 @@ def _check_groups(reading: Reading, known: set[str], columns: Columns) -> None:
                 shown = ", ".join(map(repr, sorted_names(known)[:12]))
                 label = " and ".join(map(repr, columns.group))
                 raise InputError(
-                    f"--groups names {name!r}, and group {label} is never that: it is {shown}. "
-                    "Name some of these."
+                    f"--groups names {name!r}, but group {label} has no such value: it has "
+                    f"{shown}. Name some of these."
                 )

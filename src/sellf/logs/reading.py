@@ -1,4 +1,4 @@
-"""Any kind of log to checked rows in memory, or to a frame whose engine adds up for us."""
+"""Opening of logs of any kind: as checked rows in memory, or as a frame that its engine sums."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
@@ -25,20 +25,20 @@ from sellf.logs.workbook import table_of
 
 AS_IT_IS = Reading()
 MOST_WARNINGS = 3
-"""Columns that are warned of one by one: a log may have hundreds that look alike."""
+"""Most columns with a warning each: a log may have hundreds of similar columns."""
 
 
 def open_log(
     log: Any, columns: Columns, limits: Limits = DEFAULT, reading: Reading = AS_IT_IS
 ) -> Log:
-    """Return a log's rows if it is small or in memory already, else a frame to push sums down to.
+    """Return a log's rows if it is small or in memory already, else a frame that its engine sums.
 
     Args:
-        log: a path, a list of paths, the address of a database, a mapping of columns, or a frame of
-            a kind narwhals knows.
+        log: a path, a list of paths, the address of a database, a mapping of columns, or a data
+            frame that narwhals supports.
         columns: what the columns mean.
-        limits: up to how many rows a frame that lives elsewhere is brought here.
-        reading: how it is read, and which rows.
+        limits: the largest number of rows that are loaded into memory.
+        reading: how the log is read, and which rows are used.
     """
     import narwhals as nw
 
@@ -84,7 +84,7 @@ def open_log(
 def _each_name_once(log: Any, columns: Columns, reading: Reading) -> Any:
     """Return a pandas or Arrow frame without repeated columns, which narwhals refuses.
 
-    Of those that are used, only such that hold the same may be repeated, as in a file.
+    Columns that are used may be repeated only if they are identical, as in a file.
     """
     names = list(getattr(log, "column_names", log.columns))
     first: dict[Any, int] = {}
@@ -105,11 +105,11 @@ def _each_name_once(log: Any, columns: Columns, reading: Reading) -> Any:
 
 
 def _alike(log: Any, place: int, other: int) -> bool:
-    """Return whether two columns of a frame hold the same, missing values too."""
+    """Return whether two columns of a frame are identical, including missing values."""
     if not hasattr(log, "column_names"):
         return bool(log.iloc[:, place].equals(log.iloc[:, other]))
     one, two = log.column(place), log.column(other)
-    # Arrow holds NaN to be different from itself.
+    # In Arrow, NaN is different from itself.
     return one.equals(two) or (
         one.type == two.type and str(one.to_pylist()) == str(two.to_pylist())
     )
@@ -121,13 +121,13 @@ def _cautioned(
     present: Iterable[Any],
     distinct: Callable[[str], tuple[int, int]],
 ) -> Log:
-    """Return the log with what its unused columns make one doubt.
+    """Return the log with warnings about its unused columns.
 
     Args:
         source: the log.
         columns: what its columns mean.
         present: all columns.
-        distinct: how many different values a column has, and how many in all.
+        distinct: returns the number of distinct values of a column, and of all its values.
     """
     found: list[str] = []
     candidates = may_name_people(columns, present)
@@ -136,14 +136,14 @@ def _cautioned(
             rest = len(candidates) - place
             found.append(f"{rest:,} more columns may name people; they were not looked at.")
             break
-        # A column that nobody asked for must not end the audit, whatever it holds.
+        # A column that is not used must not end the audit, whatever it holds.
         with contextlib.suppress(InputError):
             found += repeated_people(name, *distinct(name))
     return replace(source, warnings=tuple(found)) if found else source
 
 
 def _distinct(name: str, values: Any) -> tuple[int, int]:
-    """Return how many different values a column in memory has, and how many in all."""
+    """Return the number of distinct values of a column in memory, and of all its values."""
     found = array(name, values)
     known = found[~is_missing(found)]
     return len(numbered(known, name, "person")[0]), len(known)
@@ -183,17 +183,17 @@ def _lazy(frame: Any, columns: Columns, limits: Limits, left_out: tuple[LeftOut,
         if kind == nw.String:
             known = known.filter(there.str.strip_chars() != "")
         counted = collect(known.select(nw.col("_v").n_unique().alias("n"), nw.len().alias("rows")))
-        # Of no values at all some engines count nothing rather than 0.
+        # For no values at all, some engines return null rather than 0.
         return int(counted["n"].to_list()[0] or 0), int(counted["rows"].to_list()[0])
 
     return _cautioned(source, columns, frame.collect_schema().names(), distinct)
 
 
 def _counted(frame: Any, columns: Columns) -> int:
-    """Return how many rows a log elsewhere has, none of them with a value that is too long.
+    """Return the number of rows of a log in an engine; refuse values that are too long.
 
-    The engine is asked before anything is brought here: a file of some kilobytes can hold hundreds
-    of values of a million letters.
+    The engine checks this before anything is loaded: a file of some kilobytes can hold hundreds of
+    values of a million characters.
     """
     import narwhals as nw
 

@@ -1,4 +1,4 @@
-"""Rows of a log in an engine that cannot be used: looked for in the order in which memory does."""
+"""Errors for rows of a log in an engine that cannot be used, in the same order as in memory."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,19 +29,19 @@ def refuse(
     sums: dict[str, list[Any]],
     labels: list[Any],
 ) -> None:
-    """Raise for rows that cannot be used.
+    """Raise an error for rows that cannot be used.
 
     Args:
         frame: the log.
         columns: what its columns mean.
         prepared: returns the log with the columns that count such rows.
-        sums: what was added up, by group and stratum.
-        labels: the group of each of these; None where it is missing.
+        sums: the sums by group and stratum.
+        labels: the group of each sum; None where it is missing.
     """
     c = columns
     bad: dict[str, int] = dict.fromkeys(BAD, 0)
     if sum(sums["problems"]):
-        # Which they are is asked for only if there are any: that spares the usual log a column.
+        # Their kinds are queried only if there are any, which saves columns in the usual case.
         found = collect(prepared().select(*(nw.col(name).sum() for name in BAD)))
         bad = {name: int(found[name].to_list()[0]) for name in BAD}
     accepted, pending = int(sum(sums["accepted"])), int(sum(sums["pending"]))

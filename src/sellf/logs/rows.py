@@ -38,33 +38,33 @@ class Rows:
     names: list[Any]
     """The groups, in sorted order."""
     codes: NDArray[np.intp]
-    """Each row's group, as a place in `names`."""
+    """Each row's group, as an index into `names`."""
     person: Person
     time: Values | None = None
     features: dict[str, Values] | None = None
     pending: int = 0
-    """How many accepted people have no outcome."""
+    """Number of accepted rows without an outcome."""
     people_in_several_groups: bool = False
-    """Whether some person, if a column names them, has rows in more than one group."""
+    """Whether a person has rows in more than one group, if a column identifies people."""
     decided_on: Values | None = None
     mature: NDArray[np.bool_] | None = None
-    """Which decisions had time to show their outcome; None: all."""
+    """Decisions whose outcome had time to appear; None: all."""
     cutoff: date | None = None
-    """The last day of those."""
+    """Last day of these decisions."""
     warnings: tuple[str, ...] = ()
-    """What the log's columns make one doubt."""
+    """Warnings about the log's columns."""
     estimated: bool = False
     """Whether its propensities were estimated from these rows."""
     left_out: tuple[LeftOut, ...] = ()
-    """What of the log was not read."""
+    """Rows that were left out."""
     facts: Facts = NO_FACTS
-    """What was seen of all its columns."""
+    """Descriptive facts about all its columns."""
     others: dict[str, Values] = field(default_factory=dict)
     """Columns that are kept as they are."""
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.codes)
 
     @property
@@ -73,7 +73,7 @@ class Rows:
         return self
 
     def fingerprint(self) -> tuple[str | None, str]:
-        """Return a SHA-256 of what was read, row by row, and what it was taken of."""
+        """Return a SHA-256 of the rows, and what it covers."""
         total = hashlib.sha256(repr(list(map(str, self.names))).encode("utf-8", "surrogatepass"))
         parts = {"group": self.codes.astype("<i8"), **self.person._asdict(), "time": self.time}
         for name, values in (parts | (self.features or {}) | self.others).items():
@@ -88,11 +88,11 @@ class Rows:
         return total.hexdigest(), "the columns used, in the order of the rows"
 
     def of_group(self, place: int) -> Person:
-        """Return the rows of one group, in an order that depends on nothing else."""
+        """Return the rows of one group, in an order that depends only on these rows."""
         return self.person.take(np.flatnonzero(self.codes == place)).sorted()
 
     def people_by_group(self) -> dict[Any, int]:
-        """Return how many rows each group has."""
+        """Return the number of rows of each group."""
         counts = np.bincount(self.codes, minlength=len(self.names))
         return dict(zip(self.names, map(int, counts), strict=True))
 
@@ -107,14 +107,15 @@ class Rows:
         return names, [part.sums(overlap)[1] for part in parts]
 
     def periods(self, by: str) -> tuple[NDArray[np.intp], list[str]]:
-        """Return each row's period, as a place among the names that follow."""
+        """Return the index of each row's period, and the names of the periods."""
         return period_of(dates(self.time, str(self.columns.time)), by)
 
     def people(
         self, names: list[Any], sums: Sums, limits: Limits = DEFAULT
     ) -> tuple[Person | None, ...]:
-        """Return the rows of each group that is small enough to be looked at row by row."""
-        # Sums tell as much of very many rows, and need no room; but not of people with several.
+        """Return the rows of each group that is small enough to be analysed row by row."""
+        # For very many rows, sums are as informative and need less memory, unless people have
+        # several rows each.
         needed = self.estimated or self.person.unit is not None
         size = sums.people.sum(axis=-1)
         return tuple(
@@ -123,7 +124,7 @@ class Rows:
         )
 
     def take(self, kept: NDArray[np.intp] | slice) -> "Rows":
-        """Return some of the rows, of the same groups."""
+        """Return a subset of the rows, with the same groups."""
 
         def of(values: Any) -> Any:
             return None if values is None else values[kept]
@@ -140,7 +141,7 @@ class Rows:
         )
 
     def in_order(self) -> "Rows":
-        """Return the rows in the order of time."""
+        """Return the rows in order of time."""
         times = dates(self.time, str(self.columns.time))
         return replace(self, time=times).take(np.argsort(times, kind="stable"))
 
@@ -149,7 +150,7 @@ class Rows:
         return self._days().max().item()
 
     def up_to(self, cutoff: date) -> "Rows":
-        """Return the log with the decisions marked that were made until a day."""
+        """Return the log with the decisions up to a day marked."""
         mature = self._days() < np.datetime64(cutoff + timedelta(1))
         return replace(self, mature=mature, cutoff=cutoff)
 
@@ -158,7 +159,7 @@ class Rows:
         return found.astype("datetime64[D]")
 
     def matured(self) -> "Rows":
-        """Return what `up_to` marked and the groups that have some, or say if it is too little."""
+        """Return the decisions that `up_to` marked, and their groups; refuse too few of them."""
         if self.mature is None:
             return self
         part = self.take(np.flatnonzero(self.mature))
@@ -187,12 +188,12 @@ class Rows:
 
 
 def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = True) -> Rows:
-    """Turn columns of any values into checked rows, or say which row cannot be used.
+    """Convert columns of any values to checked rows; refuse values that cannot be used.
 
     Args:
         columns: what the columns mean.
-        table: every column that is named, as an array each.
-        several: whether to ask for two groups or more.
+        table: the named columns as arrays.
+        several: whether at least two groups are required.
     """
     if not len(table[columns.decision]):
         raise InputError("the log has no rows: there is nobody to audit.")
@@ -204,7 +205,7 @@ def check_rows(columns: Columns, table: dict[str, Values], *, several: bool = Tr
     p = propensity(columns, table, accepted)
     f = score(columns, table)
     names, codes = groups(columns, table)
-    if not columns.group:  # everybody is judged together
+    if not columns.group:  # everyone is in one group
         names, several = ["everyone"], False
     time = None if columns.time is None else table[columns.time]
     features = {name: table[name] for name in columns.features} or None

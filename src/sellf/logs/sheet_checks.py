@@ -1,9 +1,9 @@
-"""Whether the parts of a workbook are sound, before openpyxl reads them.
+"""Checks of the parts of a workbook, before openpyxl reads them.
 
-openpyxl passes over rows whose numbers do not rise, counts text from the end of a table where its
-number is negative, and takes the last of two cells in one place: damage that would change a result
-without a word. It also unpacks whatever a file of some kilobytes asks for. Excel's own limits are
-the limits here.
+openpyxl skips rows whose numbers do not increase, looks up a shared string from the end of the
+table if its index is negative, and uses the last of two cells in the same place. Such damage would
+change a result silently. openpyxl also decompresses a file of some kilobytes to any size. The
+limits here are those of Excel.
 """
 
 import re
@@ -12,20 +12,20 @@ from typing import Any
 from xml.parsers import expat
 
 LARGEST = 2**30
-"""Bytes that a workbook may have when it is unpacked ..."""
+"""Largest decompressed size of a workbook, in bytes."""
 LARGEST_PART = 2**25
-"""... and those of its parts that hold no cells and no text."""
+"""Largest size of a part without cells and shared strings, in bytes."""
 LARGEST_TEXTS = 2**28
-"""Of the table of texts."""
+"""Largest size of the table of shared strings, in bytes."""
 MOST_ROWS, MOST_COLUMNS, MOST_LETTERS, MOST_FORMATS = 1_048_576, 16_384, 32_767, 2 * 65_490
 KINDS = ("n", "s", "b", "e", "str", "inlineStr", "d")
-"""Of cells."""
+"""Types of cells."""
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 CHUNK = 2**20
 FORMATS = "http://schemas.openxmlformats.org/"
 KNOWN = (f"{FORMATS}spreadsheetml/2006/main", f"{FORMATS}package/2006/relationships")
-"""Namespaces whose elements are looked at; what openpyxl finds elsewhere, it passes over."""
+"""Namespaces whose elements are checked; openpyxl skips elements of other namespaces."""
 FOREIGN = "foreign"
 TEXT = {
     "is": {"t", "r", "rPh", "phoneticPr"},
@@ -42,15 +42,15 @@ CELLS = {
     "v": set[str](),
     **TEXT,
 }
-"""What an element may hold. openpyxl leaves out what follows an element that it does not expect."""
+"""Elements allowed in an element. openpyxl ignores what follows an element it does not expect."""
 
 
 class DamagedError(Exception):
-    """What is wrong with a workbook."""
+    """A workbook is damaged; the message states how."""
 
 
 def check_parts(packed: zipfile.ZipFile) -> int:
-    """Refuse what would be read before a sheet is chosen; return how many texts there are."""
+    """Check the parts that are read before a sheet is chosen; return the number of strings."""
     names = packed.namelist()
     if len(set(names)) < len(names):
         raise DamagedError("it holds a part twice")
@@ -63,7 +63,7 @@ def check_parts(packed: zipfile.ZipFile) -> int:
         root = _root(packed, entry)
         if root == "sst":
             if texts is not None:
-                raise DamagedError("it has two tables of texts")
+                raise DamagedError("it has two tables of shared strings")
             texts = _texts(packed, entry)
         elif root == "styleSheet":
             _parse(packed, entry, _Formats())
@@ -75,12 +75,12 @@ def check_parts(packed: zipfile.ZipFile) -> int:
 
 
 def check_sheet(packed: zipfile.ZipFile, name: str, texts: int) -> None:
-    """Refuse a sheet in which a row or a cell is out of place, or stands for nothing.
+    """Refuse a sheet with a row or a cell that is out of place or has no valid value.
 
     Args:
         packed: the workbook.
-        name: of the sheet's part.
-        texts: how many the workbook's table of texts has.
+        name: the name of the sheet's part.
+        texts: the number of shared strings in the workbook.
     """
     entry = packed.getinfo(name.removeprefix("/"))
     if _root(packed, entry) != "worksheet":
@@ -89,16 +89,16 @@ def check_sheet(packed: zipfile.ZipFile, name: str, texts: int) -> None:
 
 
 class _Handler:
-    """What is looked at while a part is read; elements of other formats are called `FOREIGN`."""
+    """Checks while a part is parsed; elements of other namespaces are called `FOREIGN`."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Look at an element."""
+        """Check the start of an element."""
 
     def end(self, name: str) -> None:
-        """Look at its end."""
+        """Check the end of an element."""
 
     def text(self, letters: str) -> None:
-        """Look at text."""
+        """Check text."""
 
 
 class _Root(_Handler):
@@ -114,7 +114,7 @@ class _Formats(_Handler):
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.number += name == "xf"
         if self.number > MOST_FORMATS:
-            raise DamagedError(f"it has more than {MOST_FORMATS:,} formats of cells")
+            raise DamagedError(f"it has more than {MOST_FORMATS:,} cell formats")
 
 
 class _Relations(_Handler):
@@ -124,25 +124,25 @@ class _Relations(_Handler):
     def start(self, name: str, attributes: dict[str, str]) -> None:
         one = attributes.get("Id")
         if one in self.seen:
-            raise DamagedError("two of its parts have one name")
+            raise DamagedError("two of its parts have the same name")
         if one is not None:
             self.seen.add(one)
 
 
 class _Nested(_Handler):
-    """Elements that may hold certain others only."""
+    """Elements that may contain certain others only."""
 
     def __init__(self, children: dict[str, set[str]], within: str) -> None:
         self.children, self.within = children, within
         self.open: list[str] = []
-        self.where = "its table of texts"
+        self.where = "its table of shared strings"
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parent = self.open[-1] if self.open else ""
         allowed = self.children.get(parent)
         inner = name in self.children and name != self.within
         if (name not in allowed) if allowed is not None else inner:
-            raise DamagedError(f"{self.where} holds what does not belong there")
+            raise DamagedError(f"{self.where} holds an element that does not belong there")
         self.open.append(name)
 
     def end(self, name: str) -> None:
@@ -163,7 +163,7 @@ class _Texts(_Nested):
     def text(self, letters: str) -> None:
         self.letters += len(letters)
         if self.letters > MOST_LETTERS:
-            raise DamagedError(f"a cell has more than {MOST_LETTERS:,} letters")
+            raise DamagedError(f"a cell has more than {MOST_LETTERS:,} characters")
 
 
 class _Sheet(_Nested):
@@ -196,7 +196,7 @@ class _Sheet(_Nested):
         else:
             self.row = int(number) if re.fullmatch("[0-9]{1,8}", number) else 0
         if not before < self.row <= MOST_ROWS:
-            raise DamagedError(f"after row {before:,} of the sheet comes one with another number")
+            raise DamagedError(f"after row {before:,} of the sheet, a row has the wrong number")
         self.column = 0
 
     def _cell(self, place: str | None, kind: str) -> None:
@@ -209,14 +209,16 @@ class _Sheet(_Nested):
             there = found is not None and int(found[2]) == self.row
             self.column = _column(found[1]) if found is not None and there else 0
         if not before < self.column <= MOST_COLUMNS:
-            raise DamagedError(f"cells of row {self.row:,} are not in their order")
+            raise DamagedError(f"cells of row {self.row:,} are out of order")
         if kind not in KINDS:
             raise DamagedError(f"row {self.row:,} has a cell of an unknown kind")
 
     def text(self, letters: str) -> None:
         self.letters += len(letters)
         if self.letters > MOST_LETTERS and self.column:
-            raise DamagedError(f"a cell of row {self.row:,} has more than {MOST_LETTERS:,} letters")
+            raise DamagedError(
+                f"a cell of row {self.row:,} has more than {MOST_LETTERS:,} characters"
+            )
         if self.open[-1] == "v" and self.value is not None:
             self.value += letters
 
@@ -234,7 +236,7 @@ class _Sheet(_Nested):
         if self.kind == "s":
             number = int(value) if re.fullmatch("[0-9]{1,9}", value) else self.texts
             if number >= self.texts:
-                raise DamagedError(f"a cell of row {self.row:,} names a text that is not there")
+                raise DamagedError(f"a cell of row {self.row:,} refers to a string that is missing")
         if self.kind == "b" and value not in ("0", "1"):
             raise DamagedError(f"a cell of row {self.row:,} is neither true nor false")
 
@@ -254,7 +256,7 @@ def _root(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str:
 
 def _texts(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
     if entry.file_size > LARGEST_TEXTS:
-        raise DamagedError(f"its table of texts has {entry.file_size:,} bytes")
+        raise DamagedError(f"its table of shared strings has {entry.file_size:,} bytes")
     found = _Texts()
     _parse(packed, entry, found)
     return found.number
@@ -263,7 +265,7 @@ def _texts(packed: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
 def _parse(
     packed: zipfile.ZipFile, entry: zipfile.ZipInfo, handler: _Handler, most: int | None = None
 ) -> None:
-    """Read a part, or its first bytes, piece by piece."""
+    """Parse a part, or its first bytes, in chunks."""
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.buffer_text = True
 

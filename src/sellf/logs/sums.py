@@ -1,7 +1,7 @@
-"""The sums of a log by group and stratum that every estimate is made of.
+"""Sums of a log by group and stratum, from which all estimates are computed.
 
-A stratum is a tenth of the propensity's range together with a tenth of the prediction's. Sums add
-up, so an engine can take them where the data lives.
+A stratum is a tenth of the propensity's range combined with a tenth of the prediction's. Sums are
+additive, so an engine can compute them where the data are stored.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sellf.logs.person import BINS, Floats, Person
 
 DIGITS = 12
 STRATA = (BINS + 1) * (BINS + 1)
-"""Bins of the propensity and of the prediction, the last of each for logs that have none."""
+"""Number of pairs of a propensity bin and a prediction bin; the last bin is for logs without it."""
 
 
 class Sums(NamedTuple):
@@ -25,19 +25,19 @@ class Sums(NamedTuple):
     positive: Floats
     """Accepted and with a good outcome."""
     rejected_positive: Floats
-    """Rejected and with one, where that is known and trusted."""
+    """Rejected and with a good outcome, where that is known and trusted."""
     pending: Floats
-    """Accepted and without an outcome, which may be 0 or 1; not among `positive`."""
+    """Accepted and without an outcome, which may be 0 or 1; not included in `positive`."""
     propensity: Floats
     """p."""
     chance_variance: Floats
     """p (1 - p)."""
     weak: Floats
-    """People whose propensity is too small to weight by; all of them if there is none."""
+    """People whose propensity is too small for weighting; everyone if there is no propensity."""
     weak_accepted: Floats
     weak_positive: Floats
     weight: Floats
-    """A / p; this and what follows is over people who are not weak."""
+    """A / p; this sum and the following ones are over people who are not weak."""
     weight_square: Floats
     """A / p^2."""
     weight_positive: Floats
@@ -56,14 +56,14 @@ class Sums(NamedTuple):
     score_accepted: Floats
     """A s."""
     fourth: Floats
-    """What bounds E[s^4] given p and f; 1 for people who are weak."""
+    """Upper bound on E[s^4] given p and f; 1 for people who are weak."""
     miss_fourth: Floats
-    """What bounds E[(A Y - s)^4] given p and f; likewise."""
+    """Upper bound on E[(A Y - s)^4] given p and f; 1 for people who are weak."""
     pending_weight: Floats
-    """1 / p of those without an outcome; 1 if they are weak."""
+    """1 / p of accepted people without an outcome; 1 if they are weak."""
     pending_weight_square: Floats
     chance: Floats
-    """p, over people who are not weak, like what follows."""
+    """p; this sum and the following ones are over people who are not weak."""
     predicted_chance: Floats
     """p f."""
     predicted_accepted: Floats
@@ -74,11 +74,11 @@ class Sums(NamedTuple):
         return Sums(*(field.sum(axis=-1) for field in self))
 
     def rounded(self) -> "Sums":
-        """Return the sums to twelve digits: later ones depend on the order of adding up."""
+        """Return the sums to twelve digits; later digits depend on the order of summation."""
         return Sums(*(_rounded(field) for field in self))
 
     def group(self, place: int) -> "Sums":
-        """Return one group's."""
+        """Return the sums of one group."""
         return Sums(*(field[place] for field in self))
 
     def __add__(self, other: "Sums") -> "Sums":  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -86,7 +86,7 @@ class Sums(NamedTuple):
 
 
 def stratum(propensity: Floats | None, prediction: Floats | None, rows: int) -> NDArray[np.intp]:
-    """Return the number of each row's stratum."""
+    """Return the index of each row's stratum."""
 
     def bins(values: Floats | None) -> NDArray[np.intp]:
         if values is None:
@@ -97,11 +97,11 @@ def stratum(propensity: Floats | None, prediction: Floats | None, rows: int) -> 
 
 
 def fourth_moment(p: Any, f: Any) -> Any:
-    """Return what bounds E[s^4] given p and f, whatever the chance of a good outcome.
+    """Return an upper bound on E[s^4] given p and f, for any probability of a good outcome.
 
     Args:
         p: the propensity, as numbers or as an engine's expression.
-        f: the prediction; None: whatever it is.
+        f: the prediction; None: any prediction.
     """
     if f is None:
         return 1 + 1 / (p * p * p)
@@ -111,11 +111,11 @@ def fourth_moment(p: Any, f: Any) -> Any:
 
 
 def miss_fourth_moment(p: Any, f: Any) -> Any:
-    """Return what bounds E[(A Y - s)^4] given p and f, whatever the chance of a good outcome.
+    """Return an upper bound on E[(A Y - s)^4] given p and f, for any chance of a good outcome.
 
     Args:
         p: the propensity, as numbers or as an engine's expression.
-        f: the prediction; None: whatever it is.
+        f: the prediction; None: any prediction.
     """
     odds = (1 - p) / p
     power = odds * odds * odds * (1 - p)  # p odds^4
@@ -138,24 +138,24 @@ def terms(
     one: Any,
     where: Callable[[Any, Any, Any], Any],
 ) -> dict[str, Any]:
-    """Return what each row adds to the sums, but to those of every log; those left out are 0.
+    """Return each row's terms of the sums that only some logs have; sums left out are 0.
 
     Args:
-        a: A; this and the next are arrays of numbers, or an engine's expressions.
+        a: A; this and the following ones are arrays of numbers, or an engine's expressions.
         ay: A Y.
         p: the propensity, above 0 where it is `overlap` or more; None if the log has none.
         f: the prediction; None if it has none.
         pending: 1 for accepted people without an outcome; None if there are none.
         overlap: the smallest propensity at which weighting is trusted.
         one: 1 for every row.
-        where: takes the second or the third argument, as the first says.
+        where: returns the second argument where the first is true, else the third.
     """
     found: dict[str, Any] = {} if f is None else {"predicted_rejected": (1 - a) * f}
     if p is None:
         found |= {"weak": one, "weak_accepted": a, "weak_positive": ay}
         return found | {"fourth": one, "miss_fourth": one}
     strong = p >= overlap
-    # What is weighted by; people who are weak are not.
+    # The propensity used for weighting; 1 for people who are weak.
     q = where(strong, p, 1.0)
 
     def where_strong(value: Any) -> Any:
@@ -192,11 +192,11 @@ def terms(
 
 
 def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
-    """Return the sums of rows in memory.
+    """Return the sums of rows in memory, rounded.
 
     Args:
-        codes: the number of each row's group.
-        groups: how many groups there are.
+        codes: the index of each row's group.
+        groups: number of groups.
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
@@ -204,11 +204,11 @@ def add_up(codes: NDArray[np.intp], groups: int, person: Person, overlap: float)
 
 
 def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
-    """Return the sums of rows in memory, to all digits.
+    """Return the sums of rows in memory, without rounding.
 
     Args:
-        codes: the number of each row's group.
-        groups: how many groups there are.
+        codes: the index of each row's group.
+        groups: number of groups.
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
@@ -231,7 +231,7 @@ def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) 
 
 
 def _rounded(values: Floats) -> Floats:
-    # Below 1e-290 the scale would not be a number any more.
+    # Below 1e-290 the scale would overflow.
     size = np.floor(np.log10(np.maximum(np.where(values == 0, 1.0, np.abs(values)), 1e-290)))
     scale = 10.0 ** (DIGITS - 1 - size)
     return np.round(values * scale) / scale

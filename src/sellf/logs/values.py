@@ -1,4 +1,4 @@
-"""Values of a log in memory, one column at a time, and what to say of those that cannot be used."""
+"""Checks of a log's values in memory, one column at a time, and messages for invalid values."""
 
 import re
 from typing import Any
@@ -66,7 +66,7 @@ def many_groups(columns: Columns, count: int) -> str:
 
 
 def binary(values: Values, name: str, option: str, meant: Meant) -> NDArray[np.bool_]:
-    """Return which rows hold the value that means yes, of a column of two values."""
+    """Return which rows of a binary column hold a value that means yes."""
     missing = is_missing(values)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
@@ -103,7 +103,7 @@ def outcomes(
 
 
 def missing_message(name: str, count: int) -> str:
-    """Say that nobody who was accepted has an outcome."""
+    """Return the message for a log in which no accepted person has an outcome."""
     return (
         f"outcome {name!r} is missing for everyone who was accepted ({count:,} rows): name the "
         "column that holds outcomes, or leave --outcome out and type --notion demographic."
@@ -111,18 +111,18 @@ def missing_message(name: str, count: int) -> str:
 
 
 def rejected_message(name: str, count: int, row: int | None) -> str:
-    """Say that rejected people have an outcome."""
+    """Return the message for a log in which rejected people have an outcome."""
     first = "" if row is None else f" (the first is row {row})"
     return (
-        f"outcome {name!r} is given for {count:,} rejected rows{first}: an outcome is seen for the "
-        "accepted only. If it is no outcome, such as a 0 that stands for none, type "
-        "--hide-rejected-outcomes; if it is what really happened to them, "
+        f"outcome {name!r} is given for {count:,} rejected rows{first}: outcomes are observed for "
+        "the accepted only. If it is a placeholder, such as a 0 for no outcome, type "
+        "--hide-rejected-outcomes; if it is what really happened to them, type "
         "--trust-rejected-outcomes."
     )
 
 
 def untrusted_message(name: str, count: int) -> str:
-    """Say that outcomes to be trusted are not there."""
+    """Return the message for missing outcomes of rejected people that were to be trusted."""
     return (
         f"outcome {name!r} is missing for {count:,} rejected rows: --trust-rejected-outcomes needs "
         "the outcome of everyone. Leave it out; then the outcomes of the rejected must be empty."
@@ -163,18 +163,18 @@ def score(columns: Columns, table: dict[str, Values]) -> Floats | None:
 
 
 def expected_score(columns: Columns) -> str:
-    """Say what a score has to be, and what to type if it is something else."""
+    """Return what a score has to be, and what to type for another scale."""
     low, high = columns.score_range
     if (low, high) == (0.0, 1.0):
         return (
             "a score is the predicted chance of a good outcome, between 0 and 1; for another "
-            "scale type --score-range with its worst and best value, for example 300:850."
+            "scale type --score-range with its lowest and highest value, for example 300:850."
         )
     return f"--score-range says that scores lie between {low:g} and {high:g}: type its real ends."
 
 
 def groups(columns: Columns, table: dict[str, Values]) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the groups' names in sorted order, and each row's place among them."""
+    """Return the groups' names in sorted order, and each row's index among them."""
     names: list[Any] = []
     codes = np.zeros(len(table[columns.decision]), dtype=np.intp)
     for place, name in enumerate(columns.group):

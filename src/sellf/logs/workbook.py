@@ -17,8 +17,8 @@ def read_sheet(path: Path, sheet: str | None) -> Any:
     """Return a sheet of a workbook as an Arrow table; its first row holds the columns' names.
 
     Args:
-        path: of the workbook.
-        sheet: its name; None: the first.
+        path: the workbook.
+        sheet: the name of the sheet; None: the first.
     """
     if importlib.util.find_spec("openpyxl") is None:
         raise InputError(
@@ -30,7 +30,7 @@ def read_sheet(path: Path, sheet: str | None) -> Any:
     try:
         # Opened here, since openpyxl leaves a file open that it cannot read.
         with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of styles and other things that no value depends on
+            warnings.simplefilter("ignore")  # about styles and the like, which do not affect values
             with zipfile.ZipFile(file) as packed:
                 texts = check_parts(packed)
                 book = openpyxl.load_workbook(
@@ -47,12 +47,12 @@ def read_sheet(path: Path, sheet: str | None) -> Any:
     except DamagedError as error:
         raise InputError(
             f"{path.name} is damaged, or not made by a spreadsheet program: {error}. Open it and "
-            "save it anew as .xlsx, or save the sheet as CSV."
+            "save it again as .xlsx, or save the sheet as CSV."
         ) from None
-    except Exception as error:  # its parts are of many kinds, and so are errors in them
+    except Exception as error:  # damaged parts raise errors of many kinds
         raise InputError(
             f"{path.name} is not a workbook that can be read ({type(error).__name__}): save it "
-            "anew as .xlsx, or as CSV."
+            "again as .xlsx, or as CSV."
         ) from None
 
 
@@ -73,14 +73,14 @@ def _chosen(book: Any, sheet: str | None, path: Path) -> Any:
 
 
 def _table(sheet: Any, path: Path) -> Any:
-    sheet.reset_dimensions()  # what a file says of its size may be wrong
+    sheet.reset_dimensions()  # the size that a file records may be wrong
     rows = sheet.iter_rows(values_only=True)
     header = list(next(iter(rows), ()))
     while header and header[-1] is None:
         header.pop()
     if not header or len(header) > MOST_COLUMNS:
         raise InputError(
-            f"{path.name} has no names of columns in the first row of sheet {sheet.title!r}: put "
+            f"{path.name} has no column names in the first row of sheet {sheet.title!r}: put "
             "them there, or type --sheet with another one."
         )
     width = len(header)
@@ -93,7 +93,7 @@ def _table(sheet: Any, path: Path) -> Any:
 
 
 def table_of(names: Sequence[str], columns: Iterable[Sequence[Any]]) -> Any:
-    """Return an Arrow table of columns of Python values; of several kinds in one, words."""
+    """Return an Arrow table from columns of Python values; mixed types in one become strings."""
     import pyarrow
 
     made = [column_of(values) for values in columns]
@@ -101,7 +101,7 @@ def table_of(names: Sequence[str], columns: Iterable[Sequence[Any]]) -> Any:
 
 
 def column_of(values: Sequence[Any]) -> Any:
-    """Return an Arrow column of Python values: numbers, truth values, dates, or else words."""
+    """Return an Arrow column from Python values: numbers, Booleans, dates, or else strings."""
     import pyarrow
 
     values = [None if isinstance(value, str) and not value.strip() else value for value in values]

@@ -1,1 +1,1 @@
-"""From a log to a policy: what another policy would have done, and which one is better."""
+"""Off-policy evaluation and policy learning from a log of decisions."""

@@ -1,15 +1,15 @@
-"""The best policy under a constraint, for known chances: accept whoever is worth more than a price.
+"""The optimal policy under a disparity constraint, given known probabilities.
 
 Over policies pi(x), the reward E[pi (m - c)] less lambda_g times each group's utility is linear in
-pi to first order, so its best policy accepts whoever has a positive advantage
+pi to first order, so the optimal policy accepts everybody with a positive advantage
 
     a(x) = m(x) - c + sum_g lambda_g q_g(x) (of'(x) - u_g among'(x)) / (r_g w_g)
 
-m is the chance of a good outcome, q_g the chance of being of group g (1 or 0 for a policy that may
-see the group), r_g the group's share, u_g and w_g its utility and level, and of', among' what
-accepting the person adds to numerator and denominator. The multipliers sum to 0, since only
-differences between groups are constrained. They are found by bisection for two groups and by
-steps on the dual for more.
+where m is the probability of a good outcome, q_g the probability of membership in group g (1 or 0
+for a policy that may use the group), r_g the group's share, u_g and w_g its utility and level, and
+of', among' the contributions of accepting the person to numerator and denominator. The multipliers
+sum to 0, since only differences between groups are constrained. They are found by bisection for two
+groups and by dual ascent for more.
 """
 
 from dataclasses import dataclass
@@ -20,39 +20,39 @@ from sellf.fairness.notions import Rate
 from sellf.logs.person import Floats
 
 STEPS = 60
-"""Steps on the dual, or halvings."""
+"""Maximum number of bisection steps; the dual takes at most twice as many."""
 LARGEST = 8.0
-"""The largest multiplier, in units of the reward."""
+"""Largest multiplier, in units of the reward."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is believed of people, to plan with."""
+    """Predictions about people that policies are planned with."""
 
     label: Floats
-    """m, the chance of a good outcome."""
+    """Probability m of a good outcome."""
     score: Floats
-    """The chance by which policies are measured, right on average in every group."""
+    """Probability of a good outcome, calibrated within each group, for evaluating policies."""
     group: Floats
-    """q, one column a group: what the policy knows of who belongs to which."""
+    """Probabilities q of group membership given what the policy observes, one column per group."""
     square: Floats
-    """The expected square of the weighted outcome, for how far estimates will be off,"""
+    """Expected square of the weighted outcome, which determines the standard error."""
     furthest: Floats
-    """and how far it can be from its mean."""
+    """Largest possible deviation of the weighted outcome from its mean."""
     weak: Floats
-    """1 for people whom the log tells nothing of, as nobody like them is accepted; else 0."""
+    """1 for people about whom the log has no information, as similar people are not accepted."""
     codes: np.ndarray
-    """The group that each person is of, to measure by."""
+    """The group of each person, for measuring the disparity."""
     cost: float
     rate: Rate
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """Number of groups."""
         return self.group.shape[1]
 
     def utilities(self, chance: Floats) -> tuple[Floats, Floats]:
-        """Return each group's utility and level under a policy, by the scores."""
+        """Return each group's utility and level under a policy, computed from the scores."""
         slope, level = self.rate.of.by_label(chance)
         below, base = self.rate.among.by_label(chance)
         of, among = slope * self.score + level, below * self.score + base
@@ -65,15 +65,15 @@ class Outlook:
         return sums[0] / levels, levels
 
     def reward(self, chance: Floats) -> float:
-        """Return what a policy earns a person."""
+        """Return the reward of a policy per person."""
         return float((chance * (self.score - self.cost)).mean())
 
     def advantage(self, prices: Floats, chance: Floats) -> Floats:
-        """Return what accepting each person is worth.
+        """Return the advantage of accepting each person.
 
         Args:
-            prices: what a group's utility is worth, one a group.
-            chance: of the policy that utilities and levels are taken from.
+            prices: the multiplier of each group's utility.
+            chance: acceptance probabilities of the policy at which utilities and levels are taken.
         """
         utility, level = self.utilities(chance)
         share = np.bincount(self.codes, minlength=self.groups) / len(self.codes)
@@ -86,11 +86,11 @@ class Outlook:
 
 
 def plan(outlook: Outlook, omega: float) -> tuple[Floats, Floats]:
-    """Return the prices of the best rule whose estimated disparity is at most omega, and the rule.
+    """Return the multipliers and the best rule with an estimated disparity of at most omega.
 
     Args:
-        outlook: what is believed.
-        omega: the disparity to keep to, by the scores.
+        outlook: predictions about people.
+        omega: the tolerated disparity, computed from the scores.
     """
     start = (outlook.label > outlook.cost).astype(np.float64)
     free = _rule(outlook, np.zeros(outlook.groups), start)
@@ -103,7 +103,7 @@ def plan(outlook: Outlook, omega: float) -> tuple[Floats, Floats]:
 
 
 def _rule(outlook: Outlook, prices: Floats, chance: Floats) -> Floats:
-    """Return the best rule at some prices; utilities settle in a few rounds."""
+    """Return the best rule at given multipliers; utilities converge in a few rounds."""
     for _ in range(3):
         chance = (outlook.advantage(prices, chance) > 0).astype(np.float64)
     return chance

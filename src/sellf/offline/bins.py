@@ -1,8 +1,8 @@
-"""Rules on one margin, compared quickly: by sums over the people between two thresholds.
+"""Fast comparison of threshold rules on one margin, from sums over bins between thresholds.
 
-A rule that accepts above a threshold treats everybody between two thresholds alike. So the people
-are added up once, by group and by the thresholds that they are between, and every rule on the same
-margin, followed always or only with some chance, is measured from those sums.
+A rule that accepts above a threshold treats everybody between two neighbouring thresholds alike.
+Sums are therefore computed once per group and bin, and every rule on the same margin, whether it
+is followed always or only with some probability, is evaluated from those sums.
 """
 
 from dataclasses import dataclass
@@ -16,53 +16,53 @@ from sellf.logs.person import Floats
 from sellf.offline.advantage import Outlook
 
 SLACK, PER_REACH, STEEP, STEEP_FROM = 1.04, 2.0, 6.0, 0.2
-"""How much wider than a normal bound one is that holds at every sample size, by how far a single
-row reaches in units of the standard error."""
+"""Coefficients of the factor by which a finite-sample bound is wider than a normal one, as a
+function of the largest deviation of a single row in units of the standard error."""
 NOBODY = 1e-6
-"""A share that counts as none."""
+"""Shares up to this value are treated as zero."""
 
 
 class Forecast(NamedTuple):
-    """What is expected of policies, one entry each."""
+    """Expected figures of policies, one entry per policy."""
 
     disparity: Floats
     reward: Floats
     bound: Floats
-    """What the bound on the disparity will come to, on other people."""
+    """Expected bound on the disparity when the policy is certified on other people."""
 
 
 @dataclass(frozen=True)
 class Bins:
-    """Sums over people, (groups, bins); a bin is what lies between two thresholds."""
+    """Sums over people, of shape (groups, bins); a bin lies between two thresholds."""
 
     number: Floats
     label: Floats
-    """Of the chance of a good outcome."""
+    """Sum of the probabilities of a good outcome."""
     square: Floats
-    """Of the expected square of the weighted outcome."""
+    """Sum of the expected squares of the weighted outcome."""
     furthest: Floats
-    """Not a sum: how far a weighted outcome can be from its mean, at most."""
+    """Largest possible deviation of a weighted outcome from its mean (a maximum, not a sum)."""
     unknown: Floats
-    """How many the log tells nothing of,"""
+    """Number of people about whom the log holds no information."""
     unknown_label: Floats
-    """and their chances of a good outcome, added up."""
+    """Sum of the probabilities of a good outcome of these people."""
     cost: float
     rate: Rate
 
     def forecast(self, chance: Floats, people: int, delta: float) -> Forecast:
-        """Return what is expected of policies.
+        """Return the expected disparity, reward and bound of policies.
 
         Args:
-            chance: (policies, bins), of acceptance.
-            people: how many a policy will be certified on.
-            delta: the chance with which the bound may fail.
+            chance: probabilities of acceptance, of shape (policies, bins).
+            people: number of people that a policy will be certified on.
+            delta: probability with which the bound may fail.
         """
         slope, base = self._parts(self.rate.of.by_label(chance[:, None]), len(chance))
         below, whole = self._parts(self.rate.among.by_label(chance[:, None]), len(chance))
         size = self.number.sum(axis=1)
         level = np.maximum((below * self.label + whole * self.number).sum(axis=2) / size, NOBODY)
         utility = (slope * self.label + base * self.number).sum(axis=2) / size / level
-        # Each row adds tilt s + rest, whose mean is 0, to the numerator of the utility's error.
+        # Each row adds tilt s + rest, which has mean 0, to the numerator of the utility's error.
         tilt = slope - utility[..., None] * below
         rest = base - utility[..., None] * whole
         square = tilt**2 * self.square + 2 * tilt * rest * self.label + rest**2 * self.number
@@ -74,18 +74,18 @@ class Bins:
         wider = SLACK + PER_REACH * ratio + STEEP * np.maximum(ratio - STEEP_FROM, 0.0)
         radius = float(-ndtri(delta)) * wider * error
         if not self.rate.is_mean:
-            # The error of the level grows with the utility that is tried, not only the true one.
+            # The error of the level grows with the candidate utility, not only with the true one.
             radius /= 1 - np.minimum(radius / np.maximum(utility.max(axis=1), 1e-9), 0.9)
         gap = np.ptp(utility, axis=1)
         radius = radius + self._open(tilt, size * level)
         earned = (chance @ (self.label - self.cost * self.number).sum(axis=0)) / size.sum()
-        # Of a policy that accepts nobody of some group nothing can be certified that is measured
-        # among the accepted.
+        # Measures among the accepted cannot be certified for a policy that accepts nobody of
+        # some group.
         undefined = (level <= NOBODY).any(axis=1)
         return Forecast(gap, earned, np.where(undefined, 1.0, gap + radius))
 
     def _open(self, tilt: Floats, whole: Floats) -> Floats:
-        """Return how far apart groups may be further, as some outcomes may be good or bad."""
+        """Return the additional disparity that unknown outcomes, good or bad, allow for."""
         rises, falls = np.maximum(tilt, 0.0), np.maximum(-tilt, 0.0)
         bad = self.unknown - self.unknown_label
         up = (rises * bad + falls * self.unknown_label).sum(axis=2) / whole
@@ -97,7 +97,7 @@ class Bins:
 
     @property
     def everyone(self) -> float:
-        """What accepting everybody earns."""
+        """Total reward of accepting everybody."""
         return float((self.label - self.cost * self.number).sum())
 
     def _parts(self, pair: tuple[Floats, Floats], policies: int) -> tuple[Floats, Floats]:
@@ -106,12 +106,12 @@ class Bins:
 
 
 def binned(outlook: Outlook, margin: Floats, thresholds: Floats) -> Bins:
-    """Return the sums of people between thresholds.
+    """Return the sums over people in each group and bin.
 
     Args:
-        outlook: what is believed of people.
-        margin: of each.
-        thresholds: ascending; whoever is above the first k is in bin k.
+        outlook: predictions about people.
+        margin: the margin of each person.
+        thresholds: in ascending order; people above exactly the first k thresholds are in bin k.
     """
     place = np.searchsorted(thresholds, margin, side="left")
     shape = (outlook.groups, len(thresholds) + 1)

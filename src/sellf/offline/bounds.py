@@ -1,14 +1,14 @@
 """Bounds on sums of utilities: of one policy, of two groups, or of the change between policies.
 
 A utility is u = E[of] / E[among], so E[of - u among] = 0. A candidate v for the sum of one group's
-utilities is ruled out if the mean of `of - v among` is further from 0 than `capital.radius` allows;
-for two groups, a pair of candidates is, by the sum of both means, each times a weight fixed
-beforehand that makes the levels alike. Policies that are compared on the same people share their
-rows, so that what is common to both cancels row by row: a paired difference.
+utilities is ruled out if the mean of `of - v among` is further from 0 than `capital.radius` allows.
+For two groups, a pair of candidates is ruled out by the sum of both means, each multiplied by a
+weight, fixed beforehand, that makes the levels comparable. Policies compared on the same people
+share their rows, so common terms cancel row by row (a paired difference).
 
-For very many rows, and for policies whose denominators differ, levels have a bound of their own
-instead. With any w fixed beforehand u = w + E[of - w among] / E[among]; if w, a guess from the
-pilot, is near, then little depends on the level.
+With very many rows, or with policies whose denominators differ, the levels are bounded separately
+instead. For any w fixed beforehand, u = w + E[of - w among] / E[among]; if w, an estimate from the
+pilot, is close to u, little depends on the level.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,17 @@ from sellf.offline.lines import Line, Target
 from sellf.offline.sample import Fit, Moments, Sample
 
 BOX_SHARE = 0.04
-"""The part of alpha for where the levels, or the two groups, are."""
+"""Share of alpha spent on bounding the levels, or the utilities of the two groups."""
 LEAST_LEVEL = 1e-3
-"""Below this level nothing is said of a ratio."""
+"""Smallest level at which a ratio is bounded."""
 STEPS = 8
-"""Of a search for the end of an interval, at most."""
+"""Maximum number of steps in the search for the end of an interval."""
 TOLERANCE = 0.02
-"""Of such a search, as a share of the interval's width."""
+"""Tolerance of that search, as a share of the interval's width."""
 BOX_TOLERANCE = 0.15
-"""The same where only about where something is matters."""
+"""Tolerance where a rough location is sufficient."""
 SEARCHED = 60_000
-"""Up to so many people candidates are tried one by one."""
+"""Largest number of people for which candidates are tried one by one."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Part:
     sample: Sample
     target: Target
     name: str
-    """Of the policy; ratios whose denominator no policy changes share their level."""
+    """Name of the policy; ratios whose denominator no policy changes share their level."""
 
 
 def lower(parts: Sequence[Part], alpha: float) -> float:
-    """Return a number that the sum of utilities is below with probability alpha at most.
+    """Return a lower bound on the sum of utilities that fails with probability alpha at most.
 
     Args:
         parts: the utilities; those of one group share their sample.
-        alpha: the chance that the bound fails.
+        alpha: probability that the bound fails.
     """
     if any(part.sample.people < 6 for part in parts):
         return -float("inf")
@@ -71,12 +71,12 @@ def lower(parts: Sequence[Part], alpha: float) -> float:
 
 
 def upper(parts: Sequence[Part], alpha: float) -> float:
-    """Return a number that the sum is above with probability alpha at most."""
+    """Return an upper bound on the sum that fails with probability alpha at most."""
     return -lower(_opposite(parts), alpha)
 
 
 def both(parts: Sequence[Part], alpha: float) -> tuple[float, float]:
-    """Return what `lower` and `upper` return, which takes less time together."""
+    """Return the results of `lower` and `upper`, in less time than separate calls."""
     known = all(part.sample.people >= 6 and not part.sample.estimated for part in parts)
     ratios = _ratios(parts) if known and parts[0].target.among is not None else None
     mirrored = _ratios(_opposite(parts)) if ratios is not None and len(ratios) == 2 else None
@@ -92,7 +92,7 @@ def _opposite(parts: Sequence[Part]) -> list[Part]:
 
 
 def estimate(parts: Sequence[Part]) -> float:
-    """Return the estimate of the sum; the middle of what is identified."""
+    """Return the estimate of the sum: the midpoint of the identified range."""
     total = 0.0
     for part in parts:
         of, among = part.target.of, part.target.among
@@ -107,21 +107,21 @@ def _middle(sample: Sample, line: Line) -> float:
 
 
 class _Ratio(NamedTuple):
-    """The sum of one group's utilities, all with the same denominator."""
+    """The sum of one group's utilities with a common denominator."""
 
     sample: Sample
     of: Line
     among: Line
     low: float
-    """The least that the sum can be."""
+    """Smallest possible value of the sum."""
     high: float
     guess: float
     level: float
-    """A guess of E[among]."""
+    """Estimate of E[among] from the pilot."""
     fit: Fit
 
     def at(self, value: float) -> Moments:
-        """Return the moments of of - value among."""
+        """Return the moments of `of - value among`."""
         return self.sample.moments(self._line(value), self.fit)
 
     def opposite(self) -> "_Ratio":
@@ -133,7 +133,7 @@ class _Ratio(NamedTuple):
 
 
 def _ratios(parts: Sequence[Part]) -> list[_Ratio] | None:
-    """Return one ratio a sample, None if there is no such or candidates would take too long."""
+    """Return one ratio per sample; None if that is impossible or the search would take too long."""
     by_sample: dict[int, list[Part]] = {}
     for part in parts:
         by_sample.setdefault(id(part.sample), []).append(part)
@@ -155,7 +155,7 @@ def _ratios(parts: Sequence[Part]) -> list[_Ratio] | None:
 
 
 def _end(ratio: _Ratio, alpha: float, tolerance: float = TOLERANCE) -> float:
-    """Return a candidate such that it and smaller ones are ruled out."""
+    """Return a candidate that is ruled out together with all smaller ones."""
 
     def distance(value: float) -> float:
         found = ratio.at(value)
@@ -167,7 +167,7 @@ def _end(ratio: _Ratio, alpha: float, tolerance: float = TOLERANCE) -> float:
 def _boxes(
     ratios: Sequence[_Ratio], opposite: Sequence[_Ratio], alpha: float
 ) -> list[tuple[float, float]]:
-    """Return where each of two groups' ratios is, with a small part of alpha."""
+    """Return an interval for each of two groups' ratios, at a small share of alpha."""
     each = BOX_SHARE * alpha / 4
     return [
         (_end(one, each, BOX_TOLERANCE), -_end(other, each, BOX_TOLERANCE))
@@ -178,7 +178,7 @@ def _boxes(
 def _joint_end(
     ratios: Sequence[_Ratio], alpha: float, boxes: Sequence[tuple[float, float]]
 ) -> float:
-    """Return the same for the sum of two groups' ratios, which are in `boxes`."""
+    """Return the same for the sum of two groups' ratios, given their intervals in `boxes`."""
     (a1, b1), (a2, b2) = boxes
     if a1 >= b1 or a2 >= b2:
         return sum(ratio.low for ratio in ratios)
@@ -194,7 +194,7 @@ def _joint_end(
         return mean - capital.radius(terms, (1 - BOX_SHARE) * alpha)
 
     def distance(total: float) -> float:
-        # The mean is linear along the line on which the sum is `total`, its radius convex.
+        # Along the line on which the sum is `total`, the mean is linear and its radius convex.
         ends = (max(a1, total - b2), min(b1, total - a2))
         return min(apart((value, total - value)) for value in ends)
 
@@ -209,10 +209,10 @@ def _search(
     high: float,
     tolerance: float = TOLERANCE,
 ) -> float:
-    """Return a candidate up to which all are ruled out, those with a distance above 0.
+    """Return a candidate up to which all are ruled out, that is, have a distance above 0.
 
-    The distance falls about as fast as the levels say, so a few steps come near its end. The answer
-    is rounded down: it is itself ruled out, and so are some that are tried below it.
+    The distance decreases at about the rate of the levels, so a few steps come close to its root.
+    The result is rounded down: it is itself ruled out, and so are some candidates tried below it.
     """
     middle, error, slope = 0.0, 0.0, 0.0
     for ratio in ratios:
@@ -241,13 +241,13 @@ def _search(
 
 
 def _by_levels(parts: Sequence[Part], alpha: float) -> float:
-    """Return the same from bounds on the levels and guesses of the utilities."""
+    """Return the same from bounds on the levels and pilot estimates of the utilities."""
     guesses = [_guess(part) for part in parts]
     known = sum(part.sign * guess for part, guess in zip(parts, guesses, strict=True))
     levels = _levels(parts, BOX_SHARE * alpha)
     if levels is None:
         return -float("inf")
-    # The sum of means less its radius is concave in the inverse levels: least at a corner.
+    # The sum of means minus its radius is concave in the inverse levels: minimal at a corner.
     corners = product(*((1 / high, 1 / low) for low, high in levels.values()))
     found = [
         _mean_bound(
@@ -260,7 +260,7 @@ def _by_levels(parts: Sequence[Part], alpha: float) -> float:
 
 
 def _guess(part: Part) -> float:
-    """Return a guess of a utility that the rows that count have no part in."""
+    """Return an estimate of a utility from the pilot alone."""
     of = part.sample.level(part.target.of)
     if part.target.among is None:
         return 0.0
@@ -275,7 +275,7 @@ def _key(part: Part) -> tuple[int, str]:
 def _levels(
     parts: Sequence[Part], alpha: float
 ) -> dict[tuple[int, str], tuple[float, float]] | None:
-    """Return where each ratio's level is; None if one of them may be nothing."""
+    """Return an interval for each ratio's level; None if one of them may be close to 0."""
     lines = {_key(part): (part.sample, part.target.among) for part in parts}
     ratios = {key: (sample, line) for key, (sample, line) in lines.items() if line is not None}
     found: dict[tuple[int, str], tuple[float, float]] = {}
@@ -292,7 +292,7 @@ def _levels(
 def _forms(
     parts: Sequence[Part], guesses: Sequence[float], inverse: dict[tuple[int, str], float]
 ) -> list[tuple[Sample, Line]]:
-    """Return one form a sample: what its people add to the sum of means."""
+    """Return one form per sample: the contribution of its people to the sum of means."""
     forms: dict[int, tuple[Sample, Line]] = {}
     for part, guess in zip(parts, guesses, strict=True):
         line = part.target.around(guess) * (part.sign * inverse.get(_key(part), 1.0))
@@ -302,13 +302,13 @@ def _forms(
 
 
 def _mean_bound(forms: Sequence[tuple[Sample, Line]], alpha: float) -> float:
-    """Return a number that the sum of the forms' means is below with probability alpha at most."""
+    """Return a lower bound on the sum of the forms' means, with confidence 1 - alpha."""
     found = [sample.moments(line) for sample, line in forms]
     return sum(each.mean for each in found) - capital.radius([each.term for each in found], alpha)
 
 
 def _normal(parts: Sequence[Part], alpha: float) -> float:
-    """Return the same as if estimates were normal, for propensities that were estimated."""
+    """Return the same from a normal approximation, for estimated propensities."""
     inverse: dict[tuple[int, str], float] = {}
     guesses = []
     for part in parts:

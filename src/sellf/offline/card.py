@@ -1,4 +1,4 @@
-"""A policy's card: what it was learned from, what is certified, for whom it is worse."""
+"""The card of a policy: what it was learned from, what is certified, who gains and who loses."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +40,12 @@ def card_of(found: "Improvement", policy: "LearnedPolicy") -> str:
     if found.price is not None:
         low, value, high = found.price
         lines += [
-            f"Exploration costs {value:.4f} a person ({low:+.4f} to {high:+.4f}).",
+            f"Exploration costs {value:.4f} per person ({low:+.4f} to {high:+.4f}).",
             "",
         ]
     if found.long_term is not None:
         said = found.long_term.sentence
-        lines += ["## Over time, by a model", "", said[0].upper() + said[1:], ""]
+        lines += ["## Over time (model-based)", "", said[0].upper() + said[1:], ""]
     if policy.kind == "scorecard":
         lines += ["## Points", "", "| feature | value | points |", "| --- | --- | ---: |"]
         lines += [f"| {_cell(a)} | {_cell(b)} | {p:+d} |" for a, b, p in policy.points()]
@@ -56,23 +56,23 @@ def card_of(found: "Improvement", policy: "LearnedPolicy") -> str:
 def _chances(policy: "LearnedPolicy") -> list[str]:
     found = []
     if policy.within:
-        found.append(f"Of those just below the mark, {policy.within:.0%} are accepted, by lot.")
+        found.append(f"Of those just below the mark, {policy.within:.0%} are accepted at random.")
     if policy.follow < 1:
         rest = "accepted" if policy.otherwise else "rejected"
         found.append(
-            f"The rule decides with a chance of {policy.follow:.0%}; else the person is {rest}, "
-            "whoever it is. That keeps the disparity small where the log tells little, and earns "
-            "less."
+            f"The rule decides with a probability of {policy.follow:.0%}; otherwise the person is "
+            f"{rest} regardless of the features. This keeps the disparity small where the log has "
+            "little information, and earns less."
         )
     if policy.explore:
-        found.append(f"Everybody is accepted with a chance of at least {policy.explore:.1%}.")
-    return found or ["The rule decides always."]
+        found.append(f"Everybody is accepted with a probability of at least {policy.explore:.1%}.")
+    return found or ["The rule always decides."]
 
 
 def _groups(found: "Improvement") -> list[str]:
     if found.whatif is None:
         return []
-    rows = ["| group | accepted now | accepted then | change |", "| --- | ---: | ---: | --- |"]
+    rows = ["| group | accepted now | new policy | change |", "| --- | ---: | ---: | --- |"]
     for change in found.whatif.changes:
         if change.measure == "acceptance" and change.group is not None:
             words = {"rises": "gains", "falls": "loses", "open": "no difference shown"}
@@ -86,18 +86,18 @@ def _groups(found: "Improvement") -> list[str]:
 
 
 def _segments(found: "Improvement") -> list[str]:
-    """Return for whom most changes, of the larger segments."""
+    """Return the table of the segments with the largest changes."""
     kept = sorted(found.segments, key=lambda one: one.change)
     told = [one for one in (*kept[:3], *kept[:-4:-1]) if abs(one.change) >= 0.01]
     if not told:
         return []
-    rows = ["| segment | people | accepted now | accepted then |", "| --- | ---: | ---: | ---: |"]
+    rows = ["| segment | people | accepted now | new policy |", "| --- | ---: | ---: | ---: |"]
     rows += [
         f"| {_cell(say(one.group))}, {_cell(one.feature)} {_cell(one.value)} | {one.people:,} | "
         f"{one.now:.0%} | {one.proposed:.0%} |"
         for one in dict.fromkeys(told)
     ]
-    return ["Most changes for these:", "", *rows, ""]
+    return ["Segments with the largest changes:", "", *rows, ""]
 
 
 def _cell(text: Any) -> str:

@@ -1,8 +1,9 @@
-"""Candidates tested on people that they were not learned from, in an order that was fixed before.
+"""Tests of candidate policies on held-out people, in an order that is fixed beforehand.
 
-For the disparity from the safest to the boldest, for the reward from the boldest to the safest,
-each until the first that fails. So of all that pass, with probability 1 - delta none is beyond the
-tolerance, and with probability 1 - delta none earns too little (fixed-sequence testing).
+The disparity is tested from the safest to the boldest candidate and the reward from the boldest to
+the safest, each up to the first failure. With probability 1 - delta no candidate that passes
+exceeds the tolerance, and with probability 1 - delta none earns too little (fixed-sequence
+testing).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,18 +23,18 @@ from sellf.offline.whatif import NOW, PROPOSED, negative
 
 @dataclass(frozen=True)
 class Tested:
-    """A candidate with what the people that it was not learned from say."""
+    """A candidate with its bounds from held-out people."""
 
     candidate: Candidate
     disparity: float | None
-    """With probability 1 - delta the disparity is at most this; None: a safer one had failed."""
+    """Upper bound on the disparity with confidence 1 - delta; None: a safer candidate failed."""
     reward: float | None
-    """With probability 1 - delta the reward exceeds what is asked for by at least this; None: a
-    bolder one had failed."""
+    """Lower bound on the reward minus the required reward, with confidence 1 - delta; None: a
+    bolder candidate failed."""
     fair: bool
-    """Whether it and all safer ones are within the tolerance."""
+    """Whether this candidate and all safer ones are within the tolerance."""
     earns: bool
-    """Whether it and all bolder ones earn what is asked for."""
+    """Whether this candidate and all bolder ones earn the required reward."""
 
 
 def test(
@@ -46,7 +47,7 @@ def test(
     delta: float,
     share: float,
 ) -> list[Tested]:
-    """Return every candidate with its bounds, in the order of the path."""
+    """Return every candidate with its bounds, in the order of `path`."""
     chances = [one.policy.probability(columns) for one in path]
     highs = _until(
         lambda chance: _disparity(rest, rate, chance, delta), lambda high: high <= omega, chances
@@ -63,7 +64,7 @@ def test(
 def _until(
     bound: Callable[[Floats], float], passes: Callable[[float], bool], chances: Sequence[Floats]
 ) -> list[float | None]:
-    """Return bounds up to the first that does not pass, None after it."""
+    """Return the bounds up to the first that does not pass, and None after it."""
     found: list[float | None] = []
     for chance in chances:
         found.append(bound(chance))
@@ -73,10 +74,11 @@ def _until(
 
 
 def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float:
-    """Return a number that the disparity is above with probability delta at most.
+    """Return an upper bound on the disparity with confidence 1 - delta.
 
-    Each difference of two groups is bounded with delta. The disparity is one of them, and which
-    one does not depend on the log: so the largest of the bounds is below it with delta at most.
+    Each difference of two groups is bounded with error probability delta. The disparity is one of
+    these differences, and which one does not depend on the log. The largest bound therefore falls
+    below the disparity with probability delta at most.
     """
     parts = [
         Part(1.0, sample, utility(rate, chance[rows], len(rows)), PROPOSED)
@@ -90,7 +92,7 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
 
 
 def _gain(rest: History, chance: Floats, cost: float, delta: float, share: float) -> float:
-    """Return a number that reward less what is asked for is below with probability delta."""
+    """Return a lower bound on the reward minus the required reward, with confidence 1 - delta."""
     rows, sample = len(chance), rest.everyone
     now = reward(rest.current, cost, rows)
     asked = Target(now.of * share, None, shared=True)

@@ -1,4 +1,4 @@
-"""`sellf.cutoffs`: every cut-off of a score at once, common to all groups or one for each."""
+"""`sellf.cutoffs`: all cut-offs of a score, common to all groups or one per group."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,15 +23,15 @@ from sellf.offline.lines import reward, utility
 from sellf.offline.whatif import differences, interval, of_spread
 
 COUNT = 21
-"""Cut-offs that are tried if none are given."""
+"""Number of cut-offs that are tried if none are given."""
 MOST = 200
 
 
 class Cutoff(NamedTuple):
-    """What a rule that accepts from some score on would have done."""
+    """Estimates for a rule that accepts from a cut-off on."""
 
     at: tuple[float, ...]
-    """The cut-off of each group; one for all if they share it."""
+    """The cut-off of each group, or a single one if all groups share it."""
     acceptance: Interval
     reward: Interval
     disparity: Interval
@@ -39,17 +39,17 @@ class Cutoff(NamedTuple):
 
 @dataclass(frozen=True)
 class Cutoffs(Table):
-    """Rules that accept from some score on, with bands that hold for all of them at once."""
+    """Rules that accept from a cut-off on, with simultaneous confidence bands."""
 
     score: str
     notion: Notion
     groups: tuple[Any, ...]
     rules: tuple[Cutoff, ...]
-    """One cut-off for all groups."""
+    """Rules with one cut-off for all groups."""
     by_group: tuple[Cutoff, ...]
-    """One cut-off a group, chosen so that estimated utilities agree; none unless asked for."""
+    """Rules with one cut-off per group, chosen for equal estimated utilities; empty by default."""
     now: Cutoff
-    """The policy that decided."""
+    """The policy that made the decisions of the log."""
     cost: float
     omega: float
     delta: float
@@ -58,7 +58,7 @@ class Cutoffs(Table):
     warnings: tuple[str, ...]
 
     def best(self, rules: Sequence[Cutoff] | None = None) -> Cutoff | None:
-        """Return the rule that earns most among those surely within the tolerance, if any is."""
+        """Return the rule with the largest reward among those shown to be within omega, if any."""
         rules = (*self.rules, *self.by_group) if rules is None else rules
         kept = [rule for rule in rules if rule.disparity.high <= self.omega]
         return max(kept, key=lambda rule: rule.reward.low, default=None)
@@ -66,8 +66,8 @@ class Cutoffs(Table):
     def _title(self) -> str:
         kind = "" if self.finite_sample else ", asymptotic"
         return (
-            f"Cut-offs of {self.score}: {self.notion} disparity and reward a person, "
-            f"{self.people:,} people ({confidence(self.delta)} confidence for all at once{kind})"
+            f"Cut-offs of {self.score}: {self.notion} disparity and reward per person, "
+            f"{self.people:,} people ({confidence(self.delta)} simultaneous confidence{kind})"
         )
 
     def _table(self) -> dict[str, list[Any]]:
@@ -86,11 +86,12 @@ class Cutoffs(Table):
     def __str__(self) -> str:
         best = self.best()
         if best is None:
-            told = f"no cut-off is surely within {self.omega:g}."
+            told = f"no cut-off is shown to be within {self.omega:g}."
         else:
             told = (
-                f"surely within {self.omega:g} and earning most: {_at(best, self.groups)}, reward "
-                f"{best.reward.low:.4f} to {best.reward.high:.4f} a person (now "
+                f"largest reward among those shown to be within {self.omega:g}: "
+                f"{_at(best, self.groups)}, reward {best.reward.low:.4f} to "
+                f"{best.reward.high:.4f} per person (now "
                 f"{self.now.reward.low:.4f} to {self.now.reward.high:.4f}), disparity "
                 f"{best.disparity.low:.3f} to {best.disparity.high:.3f} (now "
                 f"{self.now.disparity.low:.3f} to {self.now.disparity.high:.3f})."
@@ -100,14 +101,14 @@ class Cutoffs(Table):
         return "\n".join([super().__str__(), "", told, *(f"note: {w}" for w in self.warnings)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every figure as plain values."""
+        """Return all results as plain values."""
         table = self._table()
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         keys = ("score", "notion", "cost", "omega", "delta", "people", "finite_sample")
         return {name: getattr(self, name) for name in keys} | {"rows": rows}
 
     def to_json(self) -> str:
-        """Return every figure as JSON."""
+        """Return all results as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def plot(self) -> Any:
@@ -139,20 +140,20 @@ def cutoffs(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Cutoffs:
-    """Say what every cut-off of a score would have done on the people of a log.
+    """Estimate the disparity and reward of every cut-off of a score, from a log of decisions.
 
     Args:
         log: as for `sellf.audit`.
-        by: the column that is cut, on any scale; people with this value or more are accepted.
-        cost: what accepting costs, as a share of what a good outcome pays.
+        by: the column of the score, on any scale; people at or above the cut-off are accepted.
+        cost: cost of accepting a person, as a share of what a good outcome pays.
         notion: the measure of fairness.
-        at: the cut-offs; None: 21 that accept from nearly everyone to nearly nobody.
-        per_group: whether to try cut-offs that differ between groups as well.
-        omega: the disparity that is tolerated.
-        delta: the chance with which any of a measure's intervals may miss.
-        limits: how large a log may be.
-        progress: called with how many rules are done, and of how many.
-        options: what the log's columns mean and how it is read, as for `sellf.audit`.
+        at: the cut-offs; None: 21 cut-offs, from accepting nearly everyone to nearly nobody.
+        per_group: whether to also try cut-offs that differ between groups.
+        omega: the tolerated disparity.
+        delta: probability that any of the intervals of a measure misses.
+        limits: limits on the size of the log.
+        progress: called with the number of rules done and their total number.
+        options: meaning of the log's columns and how it is read, as for `sellf.audit`.
     """
     delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1)
@@ -186,7 +187,7 @@ def cutoffs(
 
 def _places(values: Floats, at: Sequence[float] | None) -> Floats:
     if at is None:
-        # Quantiles of the values that occur: cut-offs in between would accept the same people.
+        # Quantiles that are observed values: cut-offs in between would accept the same people.
         found = np.quantile(values, np.linspace(0.02, 0.98, COUNT), method="closest_observation")
         return np.unique(found)
     if not 0 < len(at) <= MOST:
@@ -196,7 +197,7 @@ def _places(values: Floats, at: Sequence[float] | None) -> Floats:
 
 @dataclass(frozen=True)
 class _Rules:
-    """Rules on one history."""
+    """Cut-off rules evaluated on one history."""
 
     history: History
     values: Floats
@@ -204,11 +205,11 @@ class _Rules:
     cost: float
 
     def now(self, delta: float) -> Cutoff:
-        """Return what the policy that decided did."""
+        """Return the estimates for the policy that made the decisions."""
         return self._rule((), self.history.current, delta)
 
     def common(self, place: float, delta: float) -> Cutoff:
-        """Return what one cut-off for everybody would do."""
+        """Return the estimates for one cut-off for everybody."""
         return self._rule((place,), (self.values >= place).astype(float), delta)
 
     def _rule(self, at: tuple[float, ...], chance: Floats | None, delta: float) -> Cutoff:
@@ -230,10 +231,10 @@ class _Rules:
     def apart(
         self, places: Floats, delta: float, told: Callable[[int, int], None], total: int
     ) -> list[Cutoff]:
-        """Return rules with a cut-off for each group, for utilities that are about equal.
+        """Return rules with one cut-off per group that give about equal utilities.
 
-        Every group's utility, acceptance and reward at every cut-off have intervals that hold at
-        once; those of a rule follow from them, whichever cut-offs are combined.
+        The intervals of every group's utility, acceptance and reward at every cut-off hold
+        simultaneously; the intervals of a rule follow from them for any combination of cut-offs.
         """
         groups = self.history.groups
         each = delta / (len(places) * len(groups))

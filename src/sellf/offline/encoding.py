@@ -1,4 +1,4 @@
-"""Columns to numbers, in a way that is learned once, saved as JSON and read back exactly."""
+"""Encoding of columns as numbers, which is learned once and saved as JSON without loss."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,46 +11,49 @@ from sellf.logs.names import Values, is_missing
 from sellf.logs.person import Floats
 
 LEVELS = 30
-"""Words that are rarer than the thirtieth most frequent of a column count as other words."""
+"""Maximum number of levels of a column of words; rarer words are encoded as other."""
 BINS = 6
-"""Into how many parts a scorecard cuts a number's range."""
+"""Number of bins that a scorecard cuts a numeric feature into."""
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One column and how it becomes numbers."""
+    """One column and its encoding as numbers."""
 
     name: str
     levels: tuple[str, ...] = ()
-    """Of words: those that have a number of their own."""
+    """For words: the levels that have an indicator of their own."""
     centre: float = 0.0
-    """Of numbers: what stands in for a missing one,"""
+    """For numbers: the value subtracted before scaling, and substituted for missing values."""
     scale: float = 1.0
-    """and what a step of one is, in units of the column."""
+    """For numbers: the unit of scaled values, in units of the column."""
     edges: tuple[float, ...] = ()
-    """Of numbers that are cut into bins: where each but the first begins."""
+    """For binned numbers: the lower edge of each bin but the first."""
     knots: tuple[float, ...] = ()
-    """Of numbers that may bend: where, in steps from the centre."""
+    """For piecewise linear numbers: the knots, as scaled values."""
 
     @property
     def width(self) -> int:
-        """How many numbers it becomes."""
+        """Number of encoded columns."""
         if self.levels:
             return len(self.levels) + 1
         return max(len(self.edges), 1) + len(self.knots) + 1
 
     def encode(self, values: Values) -> Floats:
-        """Return one line a person; the last number says that the value is missing or unknown."""
+        """Return one row per person; the last column indicates a missing or unknown value."""
         if self.levels:
             words = np.array([str(item).strip() for item in values])
             known = np.stack([words == level for level in self.levels], axis=1)
             return np.column_stack([known, ~known.any(axis=1)]).astype(np.float64)
         found = as_numbers(values)
         if found is None:
-            raise InputError(f"column {self.name!r} holds words where the policy knows numbers.")
+            raise InputError(
+                f"column {self.name!r} holds words, but the policy was learned from numbers: give "
+                "numbers."
+            )
         gone = np.isnan(found)
         if self.edges:
-            # Each bin adds to the one before it, so that signs make a scorecard monotone.
+            # Bins are cumulative, so sign constraints make a scorecard monotone.
             at_least = found[:, None] >= np.array(self.edges)[None, :]
             return np.column_stack([at_least & ~gone[:, None], gone]).astype(np.float64)
         filled = (np.where(gone, self.centre, found) - self.centre) / self.scale
@@ -58,7 +61,7 @@ class Feature:
         return np.column_stack([filled, *bends, gone])
 
     def labels(self) -> list[str]:
-        """Return a name for each number."""
+        """Return a name for each encoded column."""
         if self.levels:
             return [*(f"{self.name} = {level}" for level in self.levels), f"{self.name}: other"]
         if self.edges:
@@ -69,21 +72,21 @@ class Feature:
 
 @dataclass(frozen=True)
 class Encoding:
-    """All columns of a policy."""
+    """The encoding of all columns of a policy."""
 
     features: tuple[Feature, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
+        """The names of the columns."""
         return tuple(feature.name for feature in self.features)
 
     def encode(self, columns: Mapping[str, Values]) -> Floats:
-        """Return one line a person."""
+        """Return the encoded columns, one row per person."""
         if not hasattr(columns, "__getitem__") or not hasattr(columns, "__contains__"):
             raise InputError(
-                f"the people are a {type(columns).__name__}: give their features by name, as a "
-                "mapping or a data frame."
+                f"columns is a {type(columns).__name__}: give the features by name, as a mapping "
+                "or a data frame."
             )
         for name in self.names:
             if name not in columns:
@@ -91,20 +94,20 @@ class Encoding:
         values = {name: np.atleast_1d(np.asarray(columns[name])) for name in self.names}
         if len({len(own) for own in values.values()}) > 1:
             lengths = ", ".join(f"{name!r} {len(own):,}" for name, own in values.items())
-            raise InputError(f"columns differ in length ({lengths}): give one value for a person.")
+            raise InputError(f"columns differ in length ({lengths}): give one value per person.")
         return np.column_stack([f.encode(values[f.name]) for f in self.features])
 
     def labels(self) -> list[str]:
-        """Return a name for each number."""
+        """Return a name for each encoded column."""
         return [label for feature in self.features for label in feature.labels()]
 
     def to_dict(self) -> list[dict[str, Any]]:
-        """Return it as plain values."""
+        """Return the encoding as plain values."""
         return [asdict(feature) for feature in self.features]
 
 
 def from_dict(content: Sequence[Mapping[str, Any]]) -> Encoding:
-    """Return the encoding that `to_dict` wrote."""
+    """Return the encoding from the result of `to_dict`, which is checked."""
     try:
         features = tuple(
             Feature(
@@ -128,12 +131,12 @@ def from_dict(content: Sequence[Mapping[str, Any]]) -> Encoding:
 def learn_encoding(
     columns: Mapping[str, Values], *, bins: bool = False, bends: bool = False
 ) -> Encoding:
-    """Return how columns become numbers.
+    """Learn how to encode columns as numbers.
 
     Args:
-        columns: of the people to learn from.
+        columns: columns of the people to learn from.
         bins: whether numbers are cut into bins, as in a scorecard.
-        bends: whether what is linear in a number may bend at some of its quantiles.
+        bends: whether numbers are encoded piecewise linearly, with knots at some quantiles.
     """
     features = []
     for name, values in columns.items():
@@ -151,7 +154,7 @@ def learn_encoding(
             quantiles = np.quantile(known, np.arange(1, BINS) / BINS, method="higher")
             edges = tuple(float(edge) for edge in np.unique(quantiles) if edge > known.min())
             if not edges and known.max() > known.min():
-                # Nearly everybody has the smallest value: what is above it is the other bin.
+                # Nearly everybody has the smallest value: larger values form the other bin.
                 edges = (float(known[known > known.min()].min()),)
         centre, scale = float(known.mean()), float(known.std()) or 1.0
         knots: tuple[float, ...] = ()
@@ -163,7 +166,7 @@ def learn_encoding(
 
 
 def as_numbers(values: Values) -> Floats | None:
-    """Return a column of numbers, NaN where one is missing; None if it holds words."""
+    """Return a column as numbers, with NaN for missing values; None if it contains words."""
     values = np.asarray(values)
     if values.dtype.kind in "biuf":
         found = values.astype(np.float64)

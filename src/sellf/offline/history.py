@@ -1,4 +1,4 @@
-"""A log made ready for questions about policies other than the one that decided."""
+"""A log prepared for estimating policies other than the one that made its decisions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from sellf.logs.values import numbers
 from sellf.offline.sample import Sample
 
 MOST_ROWS = 20_000_000
-"""Rows that are brought into memory."""
+"""Largest number of rows that are read into memory by default."""
 DEFAULTS: dict[str, Any] = {
     "matures_after": None,
     "as_of": None,
@@ -36,27 +36,27 @@ DEFAULTS: dict[str, Any] = {
     "model": "boosting",
     "seed": None,
 }
-"""Options beside those that say what columns mean and how the log is read."""
+"""Defaults of options other than the meaning of columns and how the log is read."""
 ARRAY = "__policy__"
-"""The name under which an array of chances joins the log."""
+"""Name of the column that an array of acceptance probabilities is added to the log as."""
 
 
 @dataclass(frozen=True)
 class History:
-    """Checked rows, with what is needed to weigh them."""
+    """Checked rows of a log, with what is needed to weight them."""
 
     rows: Rows
     extra: dict[str, Values]
-    """Columns that policies may be made of."""
+    """Columns that policies may use."""
     overlap: float
     seed: int
     known: bool
-    """Whether the log says the propensities."""
+    """Whether the log contains the propensities."""
     warnings: tuple[str, ...]
     void: str | None
     """Why propensities cannot be used, if they contradict the decisions."""
     looked: NDArray[np.bool_] | None = None
-    """Rows that serve as pilot and do not count; None: a few are drawn from every group."""
+    """Mask of the pilot's rows, excluded from estimates; None: drawn from every group."""
 
     @property
     def estimated(self) -> bool:
@@ -65,29 +65,29 @@ class History:
 
     @property
     def person(self) -> Person:
-        """All rows, those of one person one after the other."""
+        """All rows, with the rows of each person next to each other."""
         return self.rows.person
 
     @property
     def current(self) -> Floats | None:
-        """The chances of the policy that decided; None: only its decisions are known."""
+        """Acceptance probabilities of the policy that decided; None: only decisions are known."""
         return self.person.propensity if self.known else None
 
     @cached_property
     def everyone(self) -> Sample:
-        """All people together."""
+        """The sample of all people."""
         return self._sample(self.person, len(self.rows.names), slice(None))
 
     @cached_property
     def people(self) -> int:
-        """How many people the answers are about."""
+        """Number of people that estimates are based on."""
         if self.looked is None:
             return self.everyone.people
         return len(np.unique(self.everyone.units[~self.looked]))
 
     @cached_property
     def groups(self) -> list[tuple[Any, NDArray[np.intp], Sample]]:
-        """Each group's name, its rows and the sample of them."""
+        """The name, the rows and the sample of each group."""
         found = []
         for place, name in enumerate(self.rows.names):
             rows = np.flatnonzero(self.rows.codes == place)
@@ -101,7 +101,7 @@ class History:
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that say what a log holds and how it is read; refuse others."""
+    """Return the options for the log's columns and its reading, with defaults; refuse others."""
     known = (*OF_COLUMNS, *OF_READING, *DEFAULTS)
     for name in given:
         if name not in known:
@@ -121,14 +121,14 @@ def read(
     limits: Limits | None,
     option: str = "feature",
 ) -> History:
-    """Return a log's history, checked.
+    """Read and check a log, and return its history.
 
     Args:
         log: as for `sellf.audit`.
-        options: those of `sellf.audit` that say what the log's columns mean and how it is read.
+        options: meaning of the log's columns and how it is read, as for `sellf.audit`.
         extra: further columns to read.
-        limits: how large a log may be; None: up to twenty million rows.
-        option: what named the further columns.
+        limits: limits on the size of the log; None: up to twenty million rows.
+        option: the option that named the further columns, for messages.
     """
     config = LogConfig.of(options)
     columns = config.columns
@@ -160,14 +160,14 @@ def read(
 
 
 def _own(rows: Rows, columns: Columns, name: str) -> Values:
-    """Return a column that has a meaning of its own as one that a policy may use."""
+    """Return the group column for use by a policy; refuse the decision and the outcome."""
     if name in columns.group and len(columns.group) == 1:
         return np.array(rows.names, dtype=object)[rows.codes]
     raise InputError(f"column {name!r} is the decision or the outcome: no policy can use it.")
 
 
 def _together(rows: Rows) -> Rows:
-    """Return the rows with those of one person following each other."""
+    """Return the rows sorted such that the rows of each person are next to each other."""
     if rows.person.unit is None:
         return rows
     return rows.take(np.argsort(rows.person.unit, kind="stable"))
@@ -197,11 +197,11 @@ def _checked(
 
 
 Policy = str | Callable[[Mapping[str, Values]], Any] | Any
-"""A column's name, an array of chances, a function of columns, or a model with predict_proba."""
+"""A column name, an array of probabilities, a function of columns or a model with predict_proba."""
 
 
 def chances(policy: Policy, history: History) -> Floats:
-    """Return the chance with which a policy accepts each person."""
+    """Return the probability with which a policy accepts each person."""
     if isinstance(policy, str):
         values = numbers(history.extra[policy], policy, "policy")
         return _checked_chances(values, f"policy {policy!r}")
@@ -215,7 +215,7 @@ def chances(policy: Policy, history: History) -> Floats:
     if found.shape != (history.rows.count,):
         raise InputError(
             f"the policy returned an array of shape {found.shape} for {history.rows.count:,} "
-            "people: return one chance of acceptance for each."
+            "people: return one probability of acceptance for each."
         )
     return _checked_chances(found.astype(np.float64), "the policy")
 
@@ -225,14 +225,14 @@ def _checked_chances(values: Floats, what: str) -> Floats:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         raise InputError(
-            f"{what} is {values[row]} at row {row}: give the chance of acceptance, between 0 and "
-            "1; for a rule 0 or 1."
+            f"{what} is {values[row]} at row {row}: give probabilities of acceptance, between 0 "
+            "and 1; for a rule 0 or 1."
         )
     return values
 
 
 def _frame(columns: Mapping[str, Values]) -> Any:
-    """Return columns as a data frame, or as a matrix where pandas is not installed."""
+    """Return columns as a data frame, or as a matrix if pandas is not installed."""
     frame = as_pandas(columns)
     if frame is not None:
         return frame

@@ -1,11 +1,11 @@
-"""`sellf.improve`: a policy that earns as much and is provably within a tolerance, from a log.
+"""`sellf.improve`: learn a policy from a log and certify its disparity and reward.
 
-The people of the log are split. One part is learned from; on the other each candidate's disparity
-and reward are bounded, by bounds that hold at every sample size. Candidates are tested in an order
-that was fixed before: from the safest to the boldest for the disparity, from the boldest to the
-safest for the reward, each until the first that fails. So of all that pass, with probability
-1 - delta none is beyond the tolerance, and with probability 1 - delta none earns too little
-(fixed-sequence testing: no part of delta is lost to the number of candidates).
+The people of the log are split. Candidates are learned from one part; on the other part, their
+disparity and reward are bounded by bounds that hold at every sample size. Candidates are tested in
+an order that is fixed beforehand: from the safest to the boldest for the disparity, from the
+boldest to the safest for the reward, each up to the first failure. With probability 1 - delta no
+candidate that passes exceeds the tolerance, and with probability 1 - delta none earns too little
+(fixed-sequence testing, which needs no correction for the number of candidates).
 """
 
 from collections.abc import Callable, Sequence
@@ -45,20 +45,20 @@ from sellf.offline.sentences import explored, promise, refusal, unusual
 from sellf.offline.whatif import NOW, PROPOSED, Question, compared, interval, negative
 
 LEARNED = 0.3
-"""The share of people that policies are learned from,"""
+"""Share of people used for learning policies."""
 MOST_LEARNED = 150_000
-"""and how many at most: certifying takes more people than learning."""
+"""Upper limit on the number of people used for learning; certification needs more people."""
 MOST_LOOKED = 8_000
-"""Rows of them that settle beforehand how the others are weighed."""
+"""Upper limit on the rows of these people that serve as the pilot for certification."""
 OF_GROUPS = "group"
-"""The column under which a policy that may see the group takes its name."""
+"""Column of group names for a policy that may use the group."""
 FEWEST = 400
-"""People that a log needs at least."""
+"""Smallest number of people that a log must have."""
 
 
 @dataclass(frozen=True)
 class Improvement(Table):
-    """A certified policy, or why there is none."""
+    """A certified policy, or the reason why there is none."""
 
     policy: LearnedPolicy | None
     notion: Notion
@@ -69,22 +69,22 @@ class Improvement(Table):
     tested: tuple[Tested, ...]
     chosen: int | None
     people: tuple[int, int]
-    """How many were learned from, and how many certified on."""
+    """Number of people used for learning, and number used for certification."""
     whatif: WhatIf | None
-    """The chosen policy beside the one that decided, on the people that were not learned from."""
+    """The chosen policy compared with the current one, on the held-out people."""
     sentence: str
     finite_sample: bool
     warnings: tuple[str, ...]
     long_term: LongTerm | None = None
-    """What it comes to over several decisions about the same people, by a model."""
+    """Model-based figures over several decisions about the same people."""
     segments: tuple[Segment, ...] = ()
-    """Who would be accepted, of the people that were not learned from."""
+    """Acceptance by group and feature, among the held-out people."""
     price: Interval | None = None
-    """What exploration costs a person: the reward without it less that with it."""
+    """Cost of exploration per person: the reward without it minus the reward with it."""
 
     @property
     def certified(self) -> bool:
-        """Whether there is a policy that is certified."""
+        """Whether a policy is certified."""
         return self.policy is not None
 
     def _title(self) -> str:
@@ -119,7 +119,7 @@ class Improvement(Table):
         return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every figure as plain values."""
+        """Return all results as plain values."""
         table = self._table()
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         names = ("notion", "omega", "delta", "cost", "reward_at_least", "sentence", "certified")
@@ -158,25 +158,27 @@ def improve(
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> Improvement:
-    """Find a policy that is provably within a tolerance and earns what the current one does.
+    """Learn a policy with a certified disparity and reward from a log of decisions.
 
     Args:
         log: as for `sellf.audit`.
         features: the columns that the policy decides from.
-        cost: what accepting costs, as a share of what a good outcome pays.
-        omega: the disparity that is tolerated.
+        cost: cost of accepting a person, as a share of what a good outcome pays.
+        omega: the tolerated disparity.
         notion: the measure of fairness.
-        kind: "logistic", "scorecard" (whole points, monotone) or "boosting".
-        use_group: whether the policy may see the group; else the group only serves to measure.
-        explore: the smallest chance of acceptance, so that the next log can be learned from.
+        kind: "logistic", "scorecard" (integer points, monotone) or "boosting".
+        use_group: whether the policy may use the group; otherwise the group only serves to measure
+            the disparity.
+        explore: the smallest probability of acceptance, such that a policy can be learned from the
+            next log.
         reward_at_least: the share of the current policy's reward that must be kept.
-        horizon: over how many decisions about everybody the policy is followed in a world that
-            is fitted to the log, which needs person and time; None: not at all. What that comes to
-            is a model's answer, and not part of the certificate.
-        delta: the chance with which each of the two promises may fail.
-        limits: how large a log may be.
-        progress: called with the steps done, and all.
-        options: what the log's columns mean and how it is read, as for `sellf.audit`.
+        horizon: the number of decisions about everybody over which the policy is simulated in a
+            world fitted to the log, which requires person and time; None: no simulation. The
+            result is model-based and not part of the certificate.
+        delta: probability with which each of the two guarantees may fail.
+        limits: limits on the size of the log.
+        progress: called with the number of steps done and their total number.
+        options: meaning of the log's columns and how it is read, as for `sellf.audit`.
     """
     delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1, low_open=True)
@@ -188,8 +190,8 @@ def improve(
         horizon = whole("horizon", horizon, low=1, high=1000)
         if not (options.get("person") and options.get("time")):
             raise InputError(
-                "horizon needs to know who was decided about when: name the columns with --person "
-                "and --time."
+                "horizon needs the person and the time of every decision: name the columns with "
+                "--person and --time."
             )
     rate = define(notion).alone
     names = names_of(features, "features")
@@ -198,8 +200,8 @@ def improve(
     history = read(log, reading_options({"features": (), **options}), names, limits)
     if history.everyone.people < FEWEST:
         raise InputError(
-            f"the log has {history.everyone.people:,} people: to learn a policy and to certify it "
-            f"on others takes {FEWEST} at least."
+            f"the log has {history.everyone.people:,} people: to learn a policy and to certify it, "
+            f"give a log of at least {FEWEST} people."
         )
     learn, certify = _split(history)
     columns = _columns(history, names, use_group)
@@ -244,16 +246,16 @@ def improve(
 
 
 def _columns(history: History, names: Sequence[str], use_group: bool) -> dict[str, Values]:
-    """Return the columns that a policy decides from, the group among them if it may see it."""
+    """Return the columns that a policy decides from, including the group if it may use it."""
     found = {name: history.extra[name] for name in names}
     if not use_group:
         return found
     group = np.array([str(n) for n in history.rows.names])[history.rows.codes]
-    # A feature of that name may stay if it is the group itself.
+    # A feature of that name is allowed if it is the group itself.
     if any(str(x) != y for x, y in zip(found.get(OF_GROUPS, ()), group, strict=False)):
         raise InputError(
-            f"features names a column {OF_GROUPS!r}, and with use_group the policy takes the names "
-            "of groups under that name: rename the column."
+            f"features names a column {OF_GROUPS!r}, which is reserved for the names of groups "
+            "with use_group: rename the column."
         )
     return found | {OF_GROUPS: group}
 
@@ -270,12 +272,12 @@ def _lesson(history: History, columns: dict[str, Values], rows: NDArray[np.intp]
 
 
 def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) -> Improvement:
-    """Return the result with the chosen policy, what it changes and its card, or why there is none.
+    """Return the result with the chosen policy, its effects and its card, or with the refusal.
 
     Args:
-        found: without all that.
-        rest: the people that were not learned from.
-        columns: what the policy decides about them from.
+        found: the result without them.
+        rest: the held-out people.
+        columns: the columns that the policy decides from.
     """
     if found.chosen is None:
         return replace(found, sentence=refusal(found, rest.void))
@@ -306,7 +308,7 @@ def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) 
 def _price(
     rest: History, policy: LearnedPolicy, columns: dict[str, Values], found: Improvement
 ) -> Interval:
-    """Return what a policy would earn more without exploration."""
+    """Return the additional reward of a policy without exploration."""
     both = (replace(policy, explore=0.0), policy)
     parts = [
         Part(
@@ -318,7 +320,7 @@ def _price(
 
 
 def _split(history: History) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the rows to learn from and those to certify on; all rows of a person go together."""
+    """Return the rows for learning and those for certification, split by person."""
     units = history.everyone.units
     rng = np.random.default_rng([history.seed, history.person.digest(), 21])
     share = min(LEARNED, MOST_LEARNED / history.everyone.people)
@@ -333,7 +335,7 @@ def _placed(
     other: Floats,
     rows: int,
 ) -> Floats:
-    """Return the predictions of both parts, row by row."""
+    """Return the predictions of both parts in the order of the rows."""
     found = np.zeros(rows)
     found[first], found[second] = guess, other
     return found
@@ -342,14 +344,15 @@ def _placed(
 def _others(
     history: History, learn: NDArray[np.intp], certify: NDArray[np.intp], guess: Floats
 ) -> tuple[History, NDArray[np.intp]]:
-    """Return the people to certify on, with predictions that others were learned from.
+    """Return the history for certification, with predictions learned from other people.
 
-    Some of those others stay in as a pilot: from them it is settled how rows are weighed.
+    Some of the people used for learning are kept as a pilot, which determines how rows are
+    weighted.
 
     Args:
         history: everybody.
-        learn: rows that were learned from.
-        certify: rows that were not.
+        learn: rows used for learning.
+        certify: rows held out for certification.
         guess: predictions for all rows.
     """
     weighs = not history.estimated and history.person.propensity is not None
@@ -368,7 +371,7 @@ def _others(
 
 
 def _first_people(units: NDArray[np.intp], rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Return so many of the rows, all those of a person or none."""
+    """Return the first `most` rows at most, with all rows of a person or none."""
     if len(rows) <= most:
         return rows
     return rows[units[rows] < units[rows[most]]]

@@ -1,4 +1,4 @@
-"""Candidates for a better policy, learned from one part of a log: the safest first."""
+"""Learning of candidate policies from one part of a log, ordered from the safest to the boldest."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -18,53 +18,54 @@ from sellf.offline.models import RIDGE, Linear, Model, fit_linear, fit_trees, pr
 from sellf.offline.policy import POINTS, Kind, LearnedPolicy
 
 MOST_FITTED = 300_000
-"""Rows that a model is fitted on; more say little more."""
+"""Maximum number of rows that a model is fitted on; more rows improve it little."""
 FOLDS = 3
 PRICES = (0.0, 0.35, 0.6, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
-"""Multiples of the prices that make the estimated disparity 0, to learn policies for."""
+"""Policies are learned for these multiples of the multipliers that make the disparity 0."""
 THRESHOLDS = 41
 FOLLOWED = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05)
-"""Chances with which a rule decides; else all are treated alike, which is safe and earns less."""
+"""Probabilities with which a rule is followed; otherwise all are treated alike, which is safer and
+earns less."""
 TARGETS = (0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
-"""What the bound on the disparity is to come to, as shares of what is tolerated."""
+"""Targets for the bound on the disparity, as shares of the tolerance."""
 BY_LOT = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
-"""Chances with which whoever is just below a threshold is accepted."""
+"""Probabilities with which people just below a threshold are accepted."""
 LIKELY = 0.05
-"""How far off the log odds of a model are for a group, before its outcomes are seen."""
+"""Prior standard deviation of the error of a model's log odds in a group."""
 STEPS = 20
-"""Of Newton's method, at most."""
+"""Maximum number of steps of Newton's method."""
 MOST_PLANNED = 100_000
-"""Rows that candidates are compared on."""
+"""Maximum number of rows that candidates are compared on."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy, and what the part it was learned from says of it."""
+    """A policy, with estimates from the part of the log that it was learned from."""
 
     policy: LearnedPolicy
     disparity: float
     reward: float
     bound: float
-    """What the bound on the disparity is expected to be."""
+    """Expected bound on the disparity."""
     target: float = 0.0
-    """What it was to come to."""
+    """Target for the bound on the disparity."""
 
 
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of a policy."""
+    """Requirements on a policy."""
 
     rate: Rate
-    """What is to be about equal."""
+    """The rate that is to be about equal between groups."""
     cost: float
     omega: float
     delta: float
     kind: Kind
     use_group: bool
-    """Whether the policy sees the group, which is then among the columns."""
+    """Whether the policy may use the group, which is then among the columns."""
     explore: float
     people: int
-    """How many candidates will be certified on."""
+    """Number of people that candidates will be certified on."""
     progress: Callable[[int, int], None]
 
 
@@ -81,10 +82,10 @@ class Lesson:
 
 
 def fit_label(lesson: Lesson, encoding: Encoding, kind: Kind) -> tuple[Model, Floats]:
-    """Return a model of the outcome, and cross-fitted predictions for the people it is made of.
+    """Return a model of the outcome, and cross-fitted predictions for the people it is fitted on.
 
-    Every outcome counts alike, which tells most; `calibrated` then corrects each group by outcomes
-    that are weighted so that they stand for all.
+    All outcomes have equal weight, which is most efficient; `calibrated` then corrects each group
+    with outcomes that are weighted to represent everybody.
     """
     matrix = encoding.encode(lesson.columns)
     seen, label, _ = _shown(lesson)
@@ -102,12 +103,12 @@ def fit_label(lesson: Lesson, encoding: Encoding, kind: Kind) -> tuple[Model, Fl
 def _fit(kind: Kind, matrix: Floats, label: Floats) -> Model:
     if kind == "boosting":
         return fit_trees(matrix, label)
-    # A ridge that fades as outcomes become more: it would bend a model that is right.
+    # The ridge decreases with the number of outcomes, since it would bias a correct model.
     return fit_linear(matrix, label, ridge=min(RIDGE, 1 / len(label)))
 
 
 def _shown(lesson: Lesson) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Return whose outcome is known, the outcomes, and the weights that make them stand for all."""
+    """Return a mask of known outcomes, the outcomes, and weights that make them representative."""
     person = lesson.person
     seen, label = person.accepted == 1, person.positive
     if person.pending is not None:
@@ -119,7 +120,7 @@ def _shown(lesson: Lesson) -> tuple[NDArray[np.bool_], Floats, Floats]:
 
 
 def fit_groups(lesson: Lesson, encoding: Encoding, kind: Kind) -> Floats:
-    """Return the chance of each group given the features, for a policy that does not see it."""
+    """Return the probability of each group given the features, for policies that do not use it."""
     matrix = encoding.encode(lesson.columns)
     rng = np.random.default_rng([lesson.seed, 2])
     rows = _some(np.arange(len(matrix)), rng)
@@ -141,12 +142,12 @@ def _some(rows: NDArray[np.intp], rng: np.random.Generator) -> NDArray[np.intp]:
 
 
 def weighted_moments(lesson: Lesson, guess: Floats, label: Floats) -> tuple[Floats, Floats]:
-    """Return the expected square of s = f + A (Y - f) / p, and how far s can be from its mean.
+    """Return the expected square of s = f + A (Y - f) / p, and its largest deviation from its mean.
 
     Args:
         lesson: the people.
-        guess: f.
-        label: the chance of a good outcome, as far as it is known.
+        guess: the prediction f.
+        label: the estimated probability of a good outcome.
     """
     person = lesson.person
     p = person.propensity
@@ -160,7 +161,7 @@ def weighted_moments(lesson: Lesson, guess: Floats, label: Floats) -> tuple[Floa
 
 
 def _weak(lesson: Lesson) -> Floats:
-    """Return who the log tells nothing of."""
+    """Return an indicator of the people about whom the log has no information."""
     person = lesson.person
     if person.rejected_positive is not None:
         return np.zeros(len(lesson.codes))
@@ -170,10 +171,10 @@ def _weak(lesson: Lesson) -> Floats:
 
 
 def calibrated(lesson: Lesson, guess: Floats) -> Floats:
-    """Return predictions whose level and slope are right in every group.
+    """Return predictions that are calibrated, in level and slope, within every group.
 
-    Policies are compared by these rather than by weighted outcomes: of many candidates the one
-    that looks best by a noisy figure would be the luckiest, not the best.
+    Policies are compared by these predictions rather than by weighted outcomes: among many
+    candidates, the best by a noisy estimate would be selected for its noise.
     """
     person = lesson.person
     if person.rejected_positive is not None:
@@ -195,10 +196,10 @@ def calibrated(lesson: Lesson, guess: Floats) -> Floats:
 
 
 def _correction(basis: Floats, margin: Floats, label: Floats, weights: Floats) -> Floats:
-    """Return what to add to log odds, drawn towards nothing where outcomes are few.
+    """Return the correction of the log odds, shrunk towards 0 where there are few outcomes.
 
-    Weighted outcomes tell as much as fewer that are not: as many as the sum of weights, squared,
-    over the sum of their squares.
+    The effective sample size of weighted outcomes is the squared sum of weights over the sum of
+    their squares.
     """
     share = weights * weights.sum() / (weights @ weights)
     found = np.zeros(basis.shape[1])
@@ -218,9 +219,9 @@ def _tilted(margin: Floats, middle: float) -> Floats:
 
 
 def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Encoding, Floats]:
-    """Return policies to certify, the safest first, a model of the outcome and its predictions."""
+    """Return candidate policies, safest first, with a model of the outcome and its predictions."""
     encoding = learn_encoding(lesson.columns, bins=wish.kind == "scorecard")
-    # What is believed of people may bend, also where the policy may not.
+    # Predictions are piecewise linear, even where the policy itself is not.
     bent = learn_encoding(lesson.columns, bends=wish.kind != "boosting")
     model, guess = fit_label(lesson, bent, wish.kind)
     steps = len(PRICES) + 2
@@ -243,7 +244,7 @@ def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Enco
 def _outlook(
     lesson: Lesson, encoding: Encoding, guess: Floats, rows: NDArray[np.intp], wish: Wish
 ) -> Outlook:
-    """Return what is believed of some of the people."""
+    """Return the predictions for some of the people."""
     if wish.use_group:
         group = np.eye(lesson.groups)[lesson.codes]
     else:
@@ -264,7 +265,7 @@ def _outlook(
 
 
 def _rules(policy: LearnedPolicy, matrix: Floats, outlook: Outlook, wish: Wish) -> list[Candidate]:
-    """Return rules on one margin: thresholds, some by lot, and the same followed less often."""
+    """Return rules on one margin: thresholds, with and without randomization."""
     margin = policy.model.margin(matrix)
     thresholds = _thresholds(margin, policy.model, wish.kind)
     sums = binned(outlook, margin, thresholds)
@@ -288,11 +289,12 @@ def _rules(policy: LearnedPolicy, matrix: Floats, outlook: Outlook, wish: Wish) 
 
 
 def _decision(matrix: Floats, advantage: Floats, encoding: Encoding, wish: Wish) -> Model:
-    """Return the model that tells best who is worth accepting, each person weighted by how much."""
+    """Return a classifier of positive advantages, weighted by their absolute values."""
     target, weight = (advantage > 0).astype(np.float64), np.abs(advantage)
     if wish.kind != "scorecard":
         return _fitting(wish.kind)(matrix, target, weight)
-    # First without signs, to see in which direction each feature points; then monotone in it.
+    # A first fit without sign constraints gives the direction of each feature; the second fit is
+    # monotone in that direction.
     free = fit_linear(matrix, target, weight).coefficients
     signs, place = np.zeros(matrix.shape[1]), 0
     for feature in encoding.features:
@@ -303,7 +305,7 @@ def _decision(matrix: Floats, advantage: Floats, encoding: Encoding, wish: Wish)
         place += feature.width
     fitted = fit_linear(matrix, target, weight, signs=signs).coefficients
     factor = POINTS / np.log(2)
-    # What is printed is what decides: whole points. Less than a point is none.
+    # The policy decides with the integer points that are printed.
     return Linear(np.append(np.round(fitted[:-1] * factor) / factor, fitted[-1]))
 
 
@@ -311,10 +313,10 @@ def _thresholds(margin: Floats, decision: Model, kind: Kind) -> Floats:
     values, counts = np.unique(np.round(margin, 9), return_counts=True)
     if kind == "scorecard" and isinstance(decision, Linear):
         factor, base = POINTS / np.log(2), decision.coefficients[-1]
-        # Half a point below a whole number: rounding decides nothing.
+        # Half a point below an integer, so rounding errors change no decision.
         values = np.unique(np.round((values - base) * factor))
         return (_some_of(values, THRESHOLDS) - 0.5) / factor + base
-    # Between two values that occur: rounding decides nothing.
+    # Between two observed values, so rounding errors change no decision.
     below = np.cumsum(counts) / len(margin)
     places = np.searchsorted(below, np.linspace(0.005, 0.995, THRESHOLDS))
     places = np.unique(np.minimum(places, max(len(values) - 2, 0)))
@@ -340,10 +342,10 @@ def _path(found: list[Candidate], omega: float) -> list[Candidate]:
 
 
 def as_chance(model: Model, encoding: Encoding, columns: Mapping[str, Values]) -> Floats:
-    """Return a model's predictions for other people."""
+    """Return a model's predicted probabilities for other people."""
     return expit(model.margin(encoding.encode(columns)))
 
 
 def describe(policy: LearnedPolicy, facts: dict[str, Any], card: str) -> LearnedPolicy:
-    """Return the policy with what is known of it."""
+    """Return the policy with its facts and its card."""
     return replace(policy, facts=facts, card=card)

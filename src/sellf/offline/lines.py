@@ -1,9 +1,9 @@
-"""What a person adds to a sum under some policy, as a linear form of the outcome.
+"""Contribution of a person to a sum under a policy, as a linear form of the outcome.
 
-Under a policy that accepts a person with chance pi, whoever decided in the log, the person adds
-slope Y + level to each sum of a rate, since pi does not depend on Y given the features. Y is hidden
-for the rejected; the score s = f + A (Y - f) / p stands in for it. For the decisions that were
-made, the sums hold A and A Y themselves.
+Under a policy that accepts a person with probability pi, the expected contribution to each sum of a
+rate is slope Y + level, whatever the log's decision was, since pi does not depend on Y given the
+features. Y is unobserved for the rejected and is replaced by the score s = f + A (Y - f) / p. For
+the decisions of the log, the sums contain A and A Y themselves.
 """
 
 from dataclasses import dataclass, replace
@@ -17,16 +17,16 @@ from sellf.logs.person import Floats
 
 @dataclass(frozen=True)
 class Line:
-    """slope s + seen A Y + decided A + level, one entry a row."""
+    """The form slope s + seen A Y + decided A + level, with one entry per row."""
 
     slope: Floats
     seen: Floats
     decided: Floats
     level: Floats
     low: float
-    """The expectation given the features is at least this, whatever they are,"""
+    """Lower bound on the expectation given any features."""
     high: float
-    """and at most this."""
+    """Upper bound on the expectation given any features."""
 
     def __add__(self, other: "Line") -> "Line":
         return Line(
@@ -53,11 +53,11 @@ class Line:
         return self + other * -1.0
 
     def within(self, low: float, high: float) -> "Line":
-        """Return the same, with a range that is known to be narrower."""
+        """Return the same form with a narrower range of its expectation."""
         return replace(self, low=max(low, self.low), high=min(high, self.high))
 
     def take(self, rows: Any) -> "Line":
-        """Return some of the rows."""
+        """Return the form for some of the rows."""
         names = ("slope", "seen", "decided", "level")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
@@ -68,15 +68,15 @@ class Target:
 
     of: Line
     among: Line | None
-    """None for a mean, where it is 1."""
+    """The denominator; None for a mean, where it is 1."""
     shared: bool
     """Whether `among` is the same for every policy."""
 
     def around(self, value: float) -> Line:
-        """Return of - value among: its mean is 0 if `value` is the utility."""
+        """Return the form `of - value among`, which has mean 0 if `value` is the utility."""
         if self.among is None:
             return self.of + _constant(len(self.of.slope), -value)
-        # What is counted above the line is counted below it too.
+        # Everything counted in the numerator is counted in the denominator too.
         return (self.of - self.among * value).within(-value, 1 - value)
 
 
@@ -86,14 +86,14 @@ def _constant(rows: int, level: float) -> Line:
 
 
 def by_chance(sums: Counts, chance: Floats) -> Line:
-    """Return what people add to a sum of counts, accepted with the given chances."""
+    """Return the contributions to a sum of counts under given acceptance probabilities."""
     rows, nothing = len(chance), np.zeros(len(chance))
     slope, level = (np.broadcast_to(np.asarray(x, float), rows) for x in sums.by_label(chance))
     return Line(slope, nothing, nothing, level, 0.0, 1.0)
 
 
 def as_decided(sums: Counts, rows: int) -> Line:
-    """Return what people add to a sum of counts with the decisions that were made."""
+    """Return the contributions to a sum of counts under the decisions of the log."""
     both = sums.accepted_positive - sums.rejected_positive
     return Line(
         slope=np.full(rows, float(sums.rejected_positive)),
@@ -106,12 +106,12 @@ def as_decided(sums: Counts, rows: int) -> Line:
 
 
 def utility(rate: Rate, chance: Floats | None, rows: int) -> Target:
-    """Return a rate under a policy.
+    """Return a rate under a policy as a target for estimation.
 
     Args:
-        rate: what is measured.
-        chance: of acceptance, by row; None: the decisions that were made.
-        rows: how many there are.
+        rate: the rate to measure.
+        chance: probability of acceptance, by row; None: the decisions of the log.
+        rows: number of rows.
     """
 
     def line(sums: Counts) -> Line:
@@ -122,7 +122,7 @@ def utility(rate: Rate, chance: Floats | None, rows: int) -> Target:
 
 
 def reward(chance: Floats | None, cost: float, rows: int) -> Target:
-    """Return what a policy earns per person: Y less the cost, of whoever is accepted."""
+    """Return the reward of a policy per person: Y minus the cost for each accepted person."""
     nothing = np.zeros(rows)
     ends = (-cost, 1 - cost)
     if chance is None:

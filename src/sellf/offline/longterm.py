@@ -1,10 +1,10 @@
-"""What a policy comes to over several decisions about the same people, in a world fitted to a log.
+"""Model-based disparity and reward of a policy over several decisions about the same people.
 
-People are in a state, which is what the policy sees of them. From rows of one person that follow
-each other in time it is counted which state follows which, after acceptance and after rejection;
-from outcomes, how often they are good in each state of each group. In the world that is made of
-these, everybody is decided about once in every step, and who they are moves on. That is a model:
-it holds if the state is all that matters for what comes next. No certificate is about it.
+A person's state is what the policy observes. Transitions between states, after acceptance and after
+rejection, are estimated from consecutive rows of the same person, and the probability of a good
+outcome is estimated for each state and group. In the resulting Markov model everybody is decided
+about once in every step and then moves to the next state. The results hold if the state is all that
+matters for what happens next; they are not certified.
 """
 
 from dataclasses import dataclass
@@ -23,18 +23,19 @@ from sellf.offline.encoding import as_numbers
 from sellf.offline.history import History
 
 MOST_STATES = 60
-"""With more different people than this, states are classes of the predicted outcome."""
+"""Largest number of distinct states; with more, states are classes of the predicted outcome."""
 CLASSES = 20
 AS_OTHERS = 2.0
-"""For how many moves those of the other groups count, and for how many outcomes a prediction."""
+"""Prior weight of the transitions of all groups (as a number of transitions) and of predictions
+(as a number of outcomes)."""
 DRAWS = 40
-"""How often people are drawn anew to see how much of the answer is chance."""
+"""Number of bootstrap draws of people."""
 ROWS_DRAWN = 8_000_000
-"""Rows that all these draws may come to."""
+"""Upper limit on the number of rows in all draws together."""
 
 
 class Figure(NamedTuple):
-    """A figure of the model, with the range that 95 % of new draws of people fall into."""
+    """A figure of the model with its 95 % range over bootstrap draws of people."""
 
     low: float
     value: float
@@ -42,7 +43,7 @@ class Figure(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The state of things before the decision number `step`, counted from 0."""
+    """Figures before decision number `step`, counted from 0."""
 
     step: int
     disparity_now: Figure
@@ -53,28 +54,28 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class LongTerm(Table):
-    """Both policies over time in the fitted world."""
+    """Both policies over time in the fitted model."""
 
     notion: str
     steps: tuple[Step, ...]
     states: int
     moves: int
-    """Pairs of rows that follow each other, from which it is known what comes next."""
+    """Number of pairs of consecutive rows that transitions are estimated from."""
 
     @property
     def sentence(self) -> str:
-        """The end of it in words."""
+        """A one-sentence summary of the last step."""
         last = self.steps[-1]
         total = [sum(getattr(s, name).value for s in self.steps) for name in Step._fields[3:]]
         return (
-            f"by a model, not certified: after {last.step} decisions about everybody the "
+            f"model-based, not certified: after {last.step} decisions about everybody the "
             f"{self.notion} disparity would be {last.disparity_new.value:.3f} "
             f"({last.disparity_new.low:.3f} to {last.disparity_new.high:.3f}) instead of "
             f"{last.disparity_now.value:.3f} ({last.disparity_now.low:.3f} to "
             f"{last.disparity_now.high:.3f}) with the current policy, and the reward of all "
-            f"{len(self.steps)} decisions {total[1]:.3f} a person instead of {total[0]:.3f}. "
-            f"Fitted to {self.moves:,} moves between {self.states} states; it holds if these are "
-            "all that matters for what comes next."
+            f"{len(self.steps)} decisions {total[1]:.3f} per person instead of {total[0]:.3f}. "
+            f"Fitted to {self.moves:,} transitions between {self.states} states; valid if the "
+            "state is all that matters for what happens next."
         )
 
     def _title(self) -> str:
@@ -98,28 +99,28 @@ class LongTerm(Table):
         return "\n".join([self.sentence, *rows])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every figure as plain values."""
+        """Return all results as plain values."""
         table = self._table()
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         return {"sentence": self.sentence, "states": self.states, "moves": self.moves, "rows": rows}
 
 
 class _World(NamedTuple):
-    """What is fitted; cells are groups x states, in that order."""
+    """Fitted quantities by cell; cells are groups x states, in that order."""
 
     first: Floats
-    """The share of people who begin in each cell."""
+    """Share of people who start in each cell."""
     good: Floats
     now: Floats
     new: Floats
-    """Chances of acceptance."""
+    """Probabilities of acceptance."""
     follows: Floats
-    """(2, cells, states): by decision, the chance of each state to follow."""
+    """Transition probabilities by decision, of shape (2, cells, states)."""
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows in the order of people and time."""
+    """Rows sorted by person and time."""
 
     cell: NDArray[np.intp]
     person: NDArray[np.intp]
@@ -135,11 +136,11 @@ class _Rows:
 
     @property
     def onward(self) -> NDArray[np.intp]:
-        """The rows that another of the same person follows."""
+        """The rows that are followed by another row of the same person."""
         return np.flatnonzero(self.person[1:] == self.person[:-1])
 
     def world(self, times: Floats) -> _World:
-        """Return the world, each person counted so many times."""
+        """Fit the model, with each person counted `times` times."""
         count = times[self.person]
 
         def mean(values: Floats, weight: Floats, before: Floats, worth: float) -> Floats:
@@ -151,7 +152,7 @@ class _Rows:
         starts = np.flatnonzero(np.diff(self.person, prepend=-1))
         first = np.bincount(self.cell[starts], count[starts], self.cells)
         seen = count * self.known * self.weight
-        # As many weighted outcomes as tell as much as unweighted ones would.
+        # Scaled to the effective sample size of the weighted outcomes.
         scale = np.bincount(self.cell, seen * self.weight, self.cells) / np.maximum(
             np.bincount(self.cell, seen, self.cells), 1e-9
         )
@@ -174,7 +175,7 @@ class _Rows:
             moves = np.bincount(place, count[own], self.cells * self.states)
             moves = moves.reshape(self.cells, self.states)
             others = moves.reshape(-1, self.states, self.states).sum(axis=0)
-            others = others + 1e-3 * np.eye(self.states)  # whom nothing is known of stays
+            others = others + 1e-3 * np.eye(self.states)  # without data, people stay in their state
             others = others / others.sum(axis=1, keepdims=True)
             groups = self.cells // self.states
             moves = moves + AS_OTHERS * np.tile(others, (groups, 1))
@@ -191,23 +192,23 @@ def long_term(
     cost: float,
     horizon: int,
 ) -> LongTerm:
-    """Return what two policies come to over several decisions, by a model.
+    """Return the model-based disparity and reward of two policies over several decisions.
 
     Args:
         history: with person and time of every row.
-        columns: what the policy sees, whose values are the states.
+        columns: the columns that the policy observes; their values define the states.
         guess: the predicted outcome of every row.
-        chance: of acceptance under the proposed policy, by row.
+        chance: probability of acceptance under the proposed policy, by row.
         rate: the measure of fairness.
-        cost: what accepting costs.
-        horizon: how many decisions about everybody.
+        cost: cost of accepting a person.
+        horizon: number of decisions about everybody.
     """
     rows = _ordered(history, columns, guess, chance)
     moves = len(rows.onward)
     if moves < 100:
         raise InputError(
-            f"only {moves} rows of the log follow another of the same person: what comes next "
-            "cannot be told. Leave out --horizon, or bring a log with more rows a person."
+            f"only {moves} rows of the log follow another row of the same person, too few to "
+            "estimate transitions: leave out --horizon, or give a log with more rows per person."
         )
     people = int(rows.person.max()) + 1
     groups = len(history.rows.names)
@@ -233,7 +234,7 @@ def long_term(
 def _course(
     world: _World, chance: Floats, groups: int, rate: Rate, cost: float, horizon: int
 ) -> tuple[Floats, Floats]:
-    """Return disparity and reward before each decision."""
+    """Return the disparity and the reward at each decision."""
     states = world.follows.shape[2]
     slope, base = rate.of.by_label(chance)
     below, whole = rate.among.by_label(chance)
@@ -255,8 +256,8 @@ def _ordered(history: History, columns: dict[str, Values], guess: Floats, chance
     rows, person = history.rows, history.person
     if person.unit is None or rows.time is None:
         raise InputError(
-            "horizon needs to know who was decided about when: name the columns with --person and "
-            "--time."
+            "horizon needs the person and the time of every decision: name the columns with "
+            "--person and --time."
         )
     time = as_numbers(rows.time)
     when = dates(rows.time, str(rows.columns.time)) if time is None else time
@@ -282,7 +283,7 @@ def _ordered(history: History, columns: dict[str, Values], guess: Floats, chance
 
 
 def _states(columns: dict[str, Values], guess: Floats) -> tuple[NDArray[np.intp], int]:
-    """Return the state of each row, and how many there are."""
+    """Return the state of each row, and the number of states."""
     state = np.zeros(len(guess), dtype=np.intp)
     for values in columns.values():
         number = as_numbers(values)

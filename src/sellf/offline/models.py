@@ -1,4 +1,4 @@
-"""Models of a chance given numbers: logistic regression with signs, and boosted trees."""
+"""Models of a probability: logistic regression with sign constraints, and boosted trees."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,23 +12,23 @@ from sellf.errors import InputError
 from sellf.logs.person import Floats
 
 RIDGE = 1e-3
-"""The weight of squared coefficients, per person."""
+"""Weight of the squared coefficients, per person."""
 
 
 class Model(Protocol):
-    """Something that predicts a chance."""
+    """A model that predicts a probability."""
 
     def margin(self, matrix: Floats) -> Floats:
         """Return the log odds."""
         ...
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays."""
+        """Return the model's parameters as arrays."""
         ...
 
 
 def predict(model: Model, matrix: Floats) -> Floats:
-    """Return the chance of each line."""
+    """Return the predicted probability of each row."""
     return expit(model.margin(matrix))
 
 
@@ -37,20 +37,20 @@ class Linear:
     """A logistic regression."""
 
     coefficients: Floats
-    """One a column, and the intercept last."""
+    """One coefficient per column, and the intercept last."""
 
     def margin(self, matrix: Floats) -> Floats:
         """Return the log odds."""
         return matrix @ self.coefficients[:-1] + self.coefficients[-1]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays."""
+        """Return the model's parameters as arrays."""
         return {"coefficients": self.coefficients}
 
 
 @dataclass(frozen=True)
 class Trees:
-    """A sum of decision trees; one line a node, -1 for the feature of a leaf."""
+    """A sum of decision trees; one entry per node, with feature -1 for a leaf."""
 
     start: float
     roots: NDArray[np.int64]
@@ -78,13 +78,13 @@ class Trees:
         return total
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all of it as arrays."""
+        """Return the model's parameters as arrays."""
         names = ("roots", "feature", "threshold", "left", "right", "value")
         return {"start": np.array([self.start])} | {name: getattr(self, name) for name in names}
 
 
 def from_arrays(arrays: dict[str, NDArray[Any]]) -> Model:
-    """Return the model that `arrays` wrote, checked."""
+    """Return the model from the result of `arrays`, which is checked."""
     if "coefficients" in arrays:
         return Linear(arrays["coefficients"])
     try:
@@ -103,7 +103,7 @@ def from_arrays(arrays: dict[str, NDArray[Any]]) -> Model:
     ):
         raise InputError("the policy's trees cannot be read: its file is damaged.")
     places = np.concatenate([trees.roots, trees.left, trees.right])
-    # A child comes after its parent, so that whoever goes down arrives.
+    # Children come after their parent, so every path ends in a leaf.
     inner = trees.feature >= 0
     own = np.arange(nodes)[inner]
     if (len(places) and (places.min() < 0 or places.max() >= nodes)) or (
@@ -121,14 +121,15 @@ def fit_linear(
     signs: Floats | None = None,
     ridge: float = RIDGE,
 ) -> Linear:
-    """Return a weighted logistic regression with a small ridge.
+    """Fit a weighted logistic regression with a small ridge penalty.
 
     Args:
-        matrix: one line a person.
-        target: 0 or 1, or a chance.
-        weights: of the people; None: all alike.
-        signs: of each coefficient: 1 for at least 0, -1 for at most, 0 for either.
-        ridge: the weight of squared coefficients.
+        matrix: one row per person.
+        target: 0 or 1, or a probability.
+        weights: weights of the people; None: equal weights.
+        signs: sign constraint of each coefficient: 1 for nonnegative, -1 for nonpositive, 0 for
+            none.
+        ridge: weight of the squared coefficients.
     """
     share = np.ones(len(target)) if weights is None else weights
     share = share / share.sum()
@@ -152,7 +153,7 @@ def fit_linear(
 
 
 def fit_trees(matrix: Floats, target: Floats, weights: Floats | None = None) -> Model:
-    """Return gradient-boosted trees; needs scikit-learn."""
+    """Fit gradient-boosted trees; needs scikit-learn."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
     except ImportError:
@@ -170,7 +171,7 @@ def fit_trees(matrix: Floats, target: Floats, weights: Floats | None = None) -> 
 
 
 def _trees(made: Any) -> Trees:
-    """Return scikit-learn's trees as arrays of our own, which can be saved and read."""
+    """Convert scikit-learn's trees to arrays, which can be saved and read."""
     roots, parts, offset = [], [], 0
     for (tree,) in made._predictors:
         nodes = tree.nodes

@@ -1,4 +1,4 @@
-"""How much a disparity changes, from what is known of differences before, after and between."""
+"""Range of the change of a disparity, from bounds on the differences between groups."""
 
 from itertools import combinations
 
@@ -11,9 +11,9 @@ def spread_change(now: Floats, proposed: Floats, moved: Floats) -> tuple[float, 
     """Return the range of the change of the largest difference between groups.
 
     Args:
-        now: now[i, j] is a bound from below on group i minus group j, now.
+        now: now[i, j] is a lower bound on group i minus group j under the current policy.
         proposed: the same under the proposed policy.
-        moved: bounds from below on the change of that difference.
+        moved: lower bounds on the change of that difference.
     """
     if len(now) == 2:
         return _of_two(
@@ -25,7 +25,8 @@ def spread_change(now: Floats, proposed: Floats, moved: Floats) -> tuple[float, 
         return max(float(lower[away].max()), 0.0), float(-lower[away].min())
 
     before, after = ends(now), ends(proposed)
-    # The pair that is largest afterwards was no larger before than the largest then, and so on.
+    # The pair with the largest difference afterwards had at most the largest difference before,
+    # and vice versa.
     after_may = away & (after[0] <= -proposed.T)
     before_may = away & (before[0] <= -now.T)
     high = min(float((-moved.T)[after_may].max()), after[1] - before[0])
@@ -38,7 +39,7 @@ def _of_two(
 ) -> tuple[float, float]:
     """Return the range of |y| - |x| over x in now, y in proposed, y - x in moved.
 
-    It is linear between the lines x = 0 and y = 0, so its extremes lie where two lines cross.
+    It is linear between the lines x = 0 and y = 0, so its extremes are at intersections of lines.
     """
     # Each line as a, b, c with a x + b y = c.
     lines = [(1.0, 0.0, c) for c in (*now, 0.0)] + [(0.0, 1.0, c) for c in (*proposed, 0.0)]
@@ -52,5 +53,5 @@ def _of_two(
         inside = zip((x, y, y - x), (now, proposed, moved), strict=True)
         if all(low - 1e-9 <= value <= high + 1e-9 for value, (low, high) in inside):
             found.append(abs(y) - abs(x))
-    # The three do not fit together with probability delta at most; then nothing is claimed.
+    # The three ranges contradict each other with probability delta at most: nothing is claimed.
     return (float(min(found)), float(max(found))) if found else (-1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Pictures of what other policies would do."""
+"""Figures that compare policies with the current one."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +32,7 @@ def figure(width: float, height: float, panels: int = 1) -> tuple[Any, Any]:
 
 
 def draw_changes(result: "WhatIf") -> Any:
-    """Return a figure of every measure of everybody under both policies, and of its change."""
+    """Return a figure of every overall measure under both policies, and of its change."""
     rows = [change for change in result.changes if change.group is None]
     made, (left, right) = figure(9.5, 0.9 + 0.5 * len(rows), 2)
     height = np.arange(len(rows))[::-1]
@@ -60,7 +60,7 @@ def _whisker(axis: Any, interval: "Interval", y: float, colour: str, label: str 
 
 
 def draw_cutoffs(result: "Cutoffs") -> Any:
-    """Return a figure of reward against disparity: where we are, and where we could be."""
+    """Return a figure of reward against disparity, of all cut-offs and the current policy."""
     made, (axis,) = figure(6.4, 4.2)
     _rules(axis, result.rules, NEW, "o-", "one cut-off")
     _rules(axis, result.by_group, APART, "s", "a cut-off for each group")
@@ -85,7 +85,7 @@ def draw_cutoffs(result: "Cutoffs") -> Any:
     axis.axvline(result.omega, color=BEST, ls="--", lw=1, label="omega")
     axis.set(
         xlabel=f"{result.notion} disparity",
-        ylabel="reward a person",
+        ylabel="reward per person",
         title=f"Cut-offs of {say(result.score)}",
     )
     axis.set_xlim(left=0)

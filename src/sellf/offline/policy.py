@@ -1,4 +1,4 @@
-"""A policy that was learned from a log: decides from columns, and is a folder without code."""
+"""A policy learned from a log, which decides from columns and is saved as a folder without code."""
 
 import hashlib
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ FORMAT = 2
 Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 POINTS = 20.0
-"""Points of a scorecard that double the odds."""
+"""Number of scorecard points that double the odds."""
 MOST_LOG_ODDS = 1e9
-"""Of a model and its threshold. Points beyond would not be whole numbers any more."""
+"""Largest log odds of a model and its threshold; larger points are no longer exact integers."""
 CHANCES = ("follow", "otherwise", "explore")
 NEEDED = {
     "kind": str,
@@ -32,57 +32,58 @@ NEEDED = {
 }
 FILES = ("policy.json", "model.safetensors", "card.md")
 LATER = {"band": 0.0, "within": 0.0}
-"""What policies of earlier versions do not say, and what it is then."""
+"""Fields that policies saved by earlier versions lack, with their defaults."""
 
 
 @dataclass(frozen=True)
 class LearnedPolicy:
-    """Accepts whoever the model puts above a threshold, and everybody else with a small chance."""
+    """A policy that accepts above a threshold of a model, with optional randomization."""
 
     kind: Kind
     encoding: Encoding
     model: Model
     threshold: float
-    """On the model's margin."""
+    """Threshold on the model's margin."""
     band: float = 0.0
-    """Whoever is below the threshold by this or less is accepted with the chance `within`: of
-    people who are alike some, drawn by lot, can be accepted."""
+    """People within this distance below the threshold are accepted with probability `within`, so a
+    part of the people with the same margin can be accepted at random."""
     within: float = 0.0
     follow: float = 1.0
-    """With which chance the rule decides; else everybody is treated alike,"""
+    """Probability with which the rule decides; otherwise `otherwise` decides for everybody."""
     otherwise: float = 0.0
-    """accepted (1) or rejected (0)."""
+    """Decision where the rule is not followed: accept (1) or reject (0)."""
     explore: float = 0.0
-    """The smallest chance of acceptance: so that the next log shows everybody's outcomes."""
+    """Smallest probability of acceptance, which keeps the next log informative about everybody."""
     card: str = ""
-    """What it was learned from, and what is certified, for people to read."""
+    """Human-readable description of what the policy was learned from and what is certified."""
     facts: dict[str, Any] = field(default_factory=dict, compare=False)
-    """The same as plain values."""
+    """Facts about the policy as plain values."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it decides from."""
+        """The columns that the policy decides from."""
         return self.encoding.names
 
     def margin(self, columns: Mapping[str, Values]) -> Floats:
-        """Return how far above the threshold people are."""
+        """Return the margin of each person above the threshold."""
         return self.model.margin(self.encoding.encode(columns)) - self.threshold
 
     def probability(self, columns: Mapping[str, Values]) -> Floats:
-        """Return the chance of acceptance of each person.
+        """Return the probability of acceptance of each person.
 
         Args:
-            columns: the features by name, one value a person: a mapping or a data frame.
+            columns: the features by name, one value per person: a mapping or a data frame.
         """
         margin = self.margin(columns)
         near = (margin > -self.band) & (margin <= 0)
         return self.chance(np.where(near, self.within, margin > 0))
 
     def chance(self, above: np.ndarray) -> Floats:
-        """Return the chance of acceptance.
+        """Return the probability of acceptance.
 
         Args:
-            above: whether people are above the threshold, or the chance that they count as such.
+            above: whether people are above the threshold, or the probability that they count as
+                such.
         """
         mixed = self.follow * above + (1 - self.follow) * self.otherwise
         return np.maximum(mixed, self.explore)
@@ -92,7 +93,7 @@ class LearnedPolicy:
 
         Args:
             columns: as for `probability`.
-            seed: of the chance that exploration needs.
+            seed: seed of the random draws.
         """
         chance = self.probability(columns)
         return (np.random.default_rng(seed).random(len(chance)) < chance).astype(np.int64)
@@ -120,7 +121,7 @@ class LearnedPolicy:
                 rows.append((feature.name, "other", int(steps[-1])))
                 continue
             edges = (-np.inf, *feature.edges, np.inf)
-            # Without edges the feature had one value, which gives no points.
+            # A feature without edges had a single value, which gives no points.
             total = np.concatenate([[0], np.cumsum(steps[: len(feature.edges)])])
             merged: list[tuple[float, float, int]] = []
             for low, high, points in zip(edges[:-1], edges[1:], total, strict=True):
@@ -135,31 +136,31 @@ class LearnedPolicy:
 
     @property
     def pass_mark(self) -> int:
-        """The points that are needed to be accepted, of a scorecard."""
+        """Number of points that a scorecard requires for acceptance."""
         if not isinstance(self.model, Linear):
             raise InputError(f"the policy is of kind {self.kind!r}: only a scorecard has points.")
         factor = POINTS / np.log(2)
         return int(np.ceil((self.threshold - self.model.coefficients[-1]) * factor))
 
     def marks(self) -> list[str]:
-        """Return with how many points somebody is accepted, in words."""
+        """Return the number of points required for acceptance, in words."""
         mark = self.pass_mark
         found = [f"accepted from {mark:+d} points on"]
         if self.within:
             first = mark - round(self.band * POINTS / np.log(2))
             some = f"{first:+d} points" if first == mark - 1 else f"{first:+d} to {mark - 1:+d}"
-            found.append(f"of those with {some}, {self.within:.0%} are accepted, by lot")
+            found.append(f"of those with {some}, {self.within:.0%} are accepted at random")
         return found
 
     def __str__(self) -> str:
         title = f"{self.kind} policy on {', '.join(self.columns)}"
         if self.within:
-            title += f"; accepts {self.within:.0%} of those just below its mark, by lot"
+            title += f"; accepts {self.within:.0%} of those just below its mark, at random"
         if self.follow < 1:
             rest = "accepts" if self.otherwise else "rejects"
-            title += f"; follows its rule with chance {self.follow:.0%}, else {rest}"
+            title += f"; follows its rule with probability {self.follow:.0%}, otherwise {rest}"
         if self.explore:
-            title += f"; accepts everybody with a chance of at least {self.explore:.1%}"
+            title += f"; accepts everybody with a probability of at least {self.explore:.1%}"
         if self.kind != "scorecard":
             return title
         table = self.points()
@@ -199,7 +200,7 @@ def _range(low: float, high: float) -> str:
 
 
 def load_policy(path: str | Path) -> LearnedPolicy:
-    """Return a policy that was saved; nothing in the folder is run."""
+    """Load a saved policy; no code in the folder is executed."""
     folder = Path(path)
     files.check_own((folder / name for name in FILES), "a policy")
     content = files.read_json(folder / "policy.json", FORMAT, NEEDED)
@@ -216,12 +217,14 @@ def load_policy(path: str | Path) -> LearnedPolicy:
     sizes = [_number(content["threshold"]), numbers["band"]]
     if isinstance(model, Linear):
         sizes += [float(np.abs(model.coefficients).max(initial=0.0))]
-    # Not `any(x > ...)`: that would let pass what is no number.
+    # Not `any(x > ...)`, which NaN would pass.
     reasonable = all(abs(x) <= MOST_LOG_ODDS for x in sizes) and numbers["band"] >= 0
     if not fits or content["kind"] not in KINDS or not reasonable:
         raise InputError(f"{folder}: model and features do not fit each other; it is damaged.")
     if not all(0 <= x <= 1 for name, x in numbers.items() if name != "band"):
-        raise InputError(f"{folder}: chances of the policy are not between 0 and 1; it is damaged.")
+        raise InputError(
+            f"{folder}: probabilities of the policy are not between 0 and 1; it is damaged."
+        )
     card = _card(folder / "card.md", content["card"])
     return LearnedPolicy(
         content["kind"],
@@ -235,7 +238,7 @@ def load_policy(path: str | Path) -> LearnedPolicy:
 
 
 def _card(path: Path, expected: str) -> str:
-    """Return the card, which states what is certified, if it is the one that was written."""
+    """Return the card, which states what is certified; refuse a card that has been changed."""
     if not path.exists():
         raise InputError(f"{path} is missing: copy the policy's whole folder.")
     content = files.read(path, 2**20)
@@ -249,7 +252,7 @@ def _digest(content: bytes) -> str:
 
 
 def _number(value: Any) -> float:
-    """Return a number that a file holds; what is no number, or too large for one, is NaN."""
+    """Return a number from a file; NaN for values that are no numbers or too large."""
     try:
         return float(value) if isinstance(value, int | float) else float("nan")
     except OverflowError:

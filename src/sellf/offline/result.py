@@ -1,4 +1,4 @@
-"""What a change of policy would do: figures with intervals, and a verdict on each."""
+"""Results of `sellf.whatif`: measures under both policies with intervals, and verdicts."""
 
 import json
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ class Change(NamedTuple):
     measure: str
     """"reward", "acceptance", or a notion."""
     group: Any
-    """Whose; None: everybody's, or of a notion the disparity between the groups."""
+    """The group; None: everybody, or for a notion the disparity between groups."""
     now: Interval
     proposed: Interval
     change: Interval
 
     @property
     def direction(self) -> str:
-        """Whether it rises, falls, or may do either."""
+        """Whether the measure "rises", "falls", or may do either ("open")."""
         if self.change.low > 0:
             return "rises"
         return "falls" if self.change.high < 0 else "open"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the change as plain values."""
         ends = {
             f"{name}_{end}": getattr(getattr(self, name), end)
             for name in ("now", "proposed", "change")
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class WhatIf(Table):
-    """A policy compared with the one that decided, on the same people."""
+    """A policy compared with the one that made the decisions, on the same people."""
 
     changes: tuple[Change, ...]
     cost: float | None
@@ -52,22 +52,22 @@ class WhatIf(Table):
     people: int
     finite_sample: bool
     policy: str
-    """What it is called."""
+    """Name of the proposed policy."""
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
     void: str | None = None
     """Why the propensities were not used."""
     unidentified: float = 0.0
-    """The share of people whom the proposed policy may accept and the log tells nothing of."""
+    """Share of people whom the proposed policy accepts and the log has no information about."""
     seed: int = 0
 
     def __getitem__(self, measure: str) -> Change:
-        """The measure of everybody: a disparity for a notion."""
+        """Return the overall change of a measure; for a notion, that of its disparity."""
         return next(c for c in self.changes if c.measure == measure and c.group is None)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict on each measure of everybody, in words."""
+        """A verdict on each overall measure, in words."""
         return tuple(
             _sentence(change, self.omega) for change in self.changes if change.group is None
         )
@@ -101,12 +101,12 @@ class WhatIf(Table):
         told = [f"- {sentence}" for sentence in self.sentences]
         notes = [f"note: {text}" for text in self.warnings]
         if self.void:
-            notes.insert(0, f"note: {self.void} The intervals below do without them.")
+            notes.insert(0, f"note: {self.void} The intervals below do not use them.")
         assumed = ["assumed: " + "; ".join(self.assumptions)]
         return "\n".join([self._title(), "", *lines, "", *told, "", *notes, *assumed])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every figure as plain values."""
+        """Return all results as plain values."""
         return {
             "policy": self.policy,
             "people": self.people,
@@ -124,7 +124,7 @@ class WhatIf(Table):
         }
 
     def to_json(self) -> str:
-        """Return every figure as JSON."""
+        """Return all results as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def plot(self) -> Any:
@@ -147,7 +147,7 @@ def _sentence(change: Change, omega: float) -> str:
         words = {
             "rises": "accepts more",
             "falls": "accepts fewer",
-            "open": "accepts as many or not",
+            "open": "no difference in acceptance shown",
         }
         return f"{words[change.direction]}: {_between(low, high)} of everyone"
     within = ""
@@ -168,8 +168,8 @@ def _earns(change: Change) -> str:
     if base > 0 and change.now.low > 0:
         said = f"between {low / base:+.1%} and {high / base:+.1%} of what is earned now"
     else:
-        said = f"between {low:+.4f} and {high:+.4f} a person"
-    words = {"rises": "earns more", "falls": "earns less", "open": "earns about as much or not"}
+        said = f"between {low:+.4f} and {high:+.4f} per person"
+    words = {"rises": "earns more", "falls": "earns less", "open": "no difference in reward shown"}
     return f"{words[change.direction]}: {said}"
 
 

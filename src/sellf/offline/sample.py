@@ -1,7 +1,7 @@
-"""A group's rows, split into a pilot that settles what must be fixed and the rest that counts.
+"""Rows of a group, split into a pilot sample and the rows that estimates are computed from.
 
-Of the pilot's people come the predictions where the log has none, how far weighted outcomes may
-reach and which spread to expect. They are then left out, so all of it is fixed for the others.
+The pilot provides predictions where the log has none, the truncation of weighted outcomes and their
+expected spread. Its rows are excluded afterwards, so these choices are fixed for the other rows.
 """
 
 from dataclasses import dataclass, field
@@ -18,31 +18,31 @@ from sellf.logs.person import Floats, Person
 from sellf.offline.lines import Line
 
 PILOT = 50
-"""People in a pilot at least, a third of a small group at most,"""
+"""Smallest number of people in a pilot, unless that is more than a third of the group."""
 PILOT_SHARE = 0.015
-"""and this share of a large one."""
+"""Share of a large group that is used as its pilot."""
 PRIOR = 1_000
-"""The predicted spread counts as much as that of so many people of the pilot."""
+"""Weight of the predicted spread, as a number of people in the pilot."""
 ROOM = 1.05
-"""How far weighted outcomes may reach, as a multiple of the furthest in the pilot."""
+"""Largest reach of weighted outcomes, as a multiple of the largest one in the pilot."""
 REACHES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.15, 0.1, 0.06, 0.03)
-"""Shares of that to choose from."""
+"""Candidate reaches, as shares of the largest reach."""
 CUBES_ROWS = 30_000
-"""For more rows than this nothing is gained by bounding third moments."""
+"""Number of rows above which bounding third moments gains nothing."""
 
 
 class Fit(NamedTuple):
-    """What the pilot says of a form."""
+    """Truncation and spread of a form, chosen from the pilot."""
 
     reach: float
-    """How far a row may be beyond what the form can be in expectation."""
+    """How far the value of a row may exceed the range of the form's expectation."""
     spread: float
-    """About its standard deviation then."""
+    """Approximate standard deviation of the form with this truncation."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """What is needed of the values of a form: a term of `capital.radius`, and the mean."""
+    """The mean of a form's values, and the term of `capital.radius` that belongs to them."""
 
     mean: float
     term: capital.Term
@@ -56,20 +56,20 @@ class Sample:
     overlap: float
     rng: np.random.Generator = field(repr=False)
     estimated: bool = False
-    """Whether propensities were estimated: then nothing is cut, and intervals are asymptotic."""
+    """Whether propensities were estimated: nothing is truncated and intervals are asymptotic."""
     looked: NDArray[np.bool_] | None = field(default=None, repr=False)
-    """The rows of the pilot, all rows of a person or none; None: it is drawn."""
+    """Mask of the pilot's rows, with all rows of a person or none; None draws a pilot."""
 
     @cached_property
     def units(self) -> NDArray[np.intp]:
-        """Which person each row is of, numbered from 0 in the order of the rows."""
+        """The person of each row, numbered from 0 in the order of the rows."""
         unit = self.person.unit
         rows = len(self.person.accepted)
         return np.arange(rows) if unit is None else np.unique(unit, return_inverse=True)[1]
 
     @cached_property
     def people(self) -> int:
-        """How many people there are."""
+        """Number of people."""
         return int(self.units.max(initial=-1)) + 1
 
     @cached_property
@@ -87,12 +87,12 @@ class Sample:
 
     @cached_property
     def rest(self) -> "Part":
-        """The rows that count."""
+        """The rows outside the pilot, which estimates are computed from."""
         return self._part(self._split[1])
 
     @cached_property
     def pilot(self) -> "Part":
-        """The rows that were looked at first."""
+        """The rows of the pilot."""
         return self._part(self._split[0])
 
     def _part(self, rows: NDArray[np.intp]) -> "Part":
@@ -104,11 +104,11 @@ class Sample:
         return Part(rows, person, guess, self.overlap)
 
     def moments(self, line: Line, fit: "Fit | None" = None) -> Moments:
-        """Return the moments of a form's values, which bound it from below.
+        """Return the moments of a form's values, which give a lower bound on its mean.
 
         Args:
-            line: of all rows; what is not identified counts as what makes the form small.
-            fit: how far values may reach, if that was settled for a form like this one.
+            line: the form, for all rows; parts that are not identified take their smallest value.
+            fit: the truncation, if it was already chosen for a similar form.
         """
         reach, spread = self.fitted(line) if fit is None else fit
         values = self.rest.values(line, reach)
@@ -130,11 +130,11 @@ class Sample:
         return Moments(mean, term)
 
     def level(self, line: Line) -> float:
-        """Return a guess of a form's mean that the rest has no part in."""
+        """Return an estimate of a form's mean from the pilot alone."""
         return float(self.pilot.expected(line, np.inf)[0])
 
     def fitted(self, line: Line) -> "Fit":
-        """Return how far values may reach, and about how much they spread then."""
+        """Return the truncation of a form's values and their approximate spread."""
         if self.estimated:
             return Fit(np.inf, 1.0)
         few = self.pilot
@@ -165,12 +165,12 @@ class Part:
     overlap: float
 
     def values(self, line: Line, reach: float) -> Floats:
-        """Return what each person adds to a form, at the least.
+        """Return a lower bound on each person's contribution to a form.
 
         Args:
-            line: the form, of all rows of the sample.
-            reach: how far a row may be beyond what the form can be in expectation. Scores are cut
-                for it so that their means still bound the form from below.
+            line: the form, for all rows of the sample.
+            reach: how far a row may exceed the range of the form's expectation. Scores are
+                truncated accordingly, such that their means still bound the form from below.
         """
         own = line.take(self.rows)
         return by_unit(Side(self._values(own, self.person, reach), None), self.person.unit).part
@@ -187,7 +187,7 @@ class Part:
         return level + own.slope * np.where(own.slope >= 0, found.low0, found.high1)
 
     def furthest(self, line: Line) -> float:
-        """Return how far beyond its expectation the furthest row of a form can be."""
+        """Return the largest possible deviation of a row of a form beyond its expectation."""
         p = self.person.propensity
         if p is None or self.person.rejected_positive is not None:
             return 0.0
@@ -197,10 +197,10 @@ class Part:
         return float(worst.max(initial=0.0))
 
     def expected(self, line: Line, reach: float) -> tuple[float, float]:
-        """Return a form's mean and standard deviation, as far as they can be told beforehand.
+        """Return the expected mean and standard deviation of a form.
 
-        Partly as seen, partly as predicted: what is seen of few people is noisy where propensities
-        are small; what is predicted is not.
+        Both combine the observed and the predicted moments: those observed for few people are noisy
+        where propensities are small, those predicted are not.
         """
         own, person = line.take(self.rows), self.person
         seen = by_unit(Side(self._values(own, person, reach), None), person.unit).part

@@ -1,4 +1,4 @@
-"""Who is accepted now and who would be: by group and by what the policy decides from."""
+"""Acceptance under the current and the proposed policy, by group and by feature."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -12,32 +12,32 @@ from sellf.logs.person import Floats
 from sellf.offline.encoding import as_numbers
 
 FEATURES = 8
-"""Features that are looked at, in the order in which they were named."""
+"""Maximum number of features, in the order in which they are named."""
 VALUES = 10
-"""Values of a feature that are told apart; numbers with more are cut into quarters."""
+"""Maximum number of distinct values; numbers with more are cut into quartiles."""
 FEWEST = 20
-"""People of a group in a segment; of fewer nothing is said."""
+"""Minimum number of people in a segment; smaller segments are left out."""
 
 
 class Segment(NamedTuple):
-    """People of a group who are alike in one feature."""
+    """The people of a group with the same value of one feature."""
 
     feature: str
     value: str
     group: Any
     people: int
     now: float
-    """The share that is accepted,"""
+    """Share accepted under the current policy."""
     proposed: float
-    """and that would be."""
+    """Share accepted under the proposed policy."""
 
     @property
     def change(self) -> float:
-        """How much that is more."""
+        """Change of the share accepted."""
         return self.proposed - self.now
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the segment as plain values."""
         return self._asdict() | {"group": str(self.group), "change": self.change}
 
 
@@ -48,14 +48,14 @@ def segments(
     now: Floats,
     proposed: Floats,
 ) -> tuple[Segment, ...]:
-    """Return acceptance by group and by each feature.
+    """Return the acceptance by group and by each feature.
 
     Args:
-        columns: what the policy decides from, but the group.
+        columns: the columns that the policy decides from, without the group.
         codes: the group of each person.
-        groups: their names.
-        now: chances of acceptance, or decisions.
-        proposed: chances under the new policy.
+        groups: the names of the groups.
+        now: probabilities of acceptance, or decisions.
+        proposed: probabilities of acceptance under the new policy.
     """
     found = []
     for feature in list(columns)[:FEATURES]:
@@ -71,7 +71,7 @@ def segments(
 
 
 def _parts(values: Values) -> tuple[NDArray[np.intp], list[str]]:
-    """Return which part of a feature's range each person is in, and what the parts are called."""
+    """Return the part of a feature's range that each person is in, and the names of the parts."""
     number = as_numbers(values)
     if number is None:
         words, place, counts = np.unique(

@@ -1,4 +1,4 @@
-"""What was certified, or why nothing was, in a sentence."""
+"""Sentences that state what is certified, or why nothing is."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def promise(found: "Improvement") -> str:
-    """Return what is certified."""
+    """Return the sentence that states the certificate."""
     kind = "" if found.finite_sample else " (asymptotically)"
     kept = _kept(found)
     sure = f"with {confidence(found.delta)} confidence"
@@ -31,31 +31,30 @@ def _kept(found: "Improvement") -> str:
 
 
 def _loses(found: "Improvement") -> bool:
-    """Return whether the current policy loses, as far as the log tells."""
+    """Return whether the estimated reward of the current policy is negative."""
     return found.whatif is not None and found.whatif["reward"].now.value < 0
 
 
 def unusual(found: "Improvement") -> list[str]:
-    """Return what a reader of the certificate would not expect."""
+    """Return warnings about properties of the certificate that a reader would not expect."""
     if _loses(found) and found.reward_at_least > 1:
         return [
-            "the current policy loses, so that a larger --reward-at-least asks for less: type 1 "
-            "for no larger loss, 0 for none."
+            "the current policy makes a loss, so a larger --reward-at-least asks for less: type 1 "
+            "for no larger loss, 0 for no loss."
         ]
     return []
 
 
 def refusal(found: "Improvement", void: str | None = None) -> str:
-    """Return why there is no certified policy, and what would change that.
+    """Return the reason why there is no certified policy, and a remedy.
 
     Args:
-        found: what was tested.
-        void: why the log's propensities could not be used.
+        found: the result of the tests.
+        void: why the log's propensities cannot be used.
     """
     if void is not None:
         return (
-            "no policy is certified with this log, since nothing could be made of its "
-            f"propensities: {void}"
+            f"no policy is certified with this log, since its propensities cannot be used: {void}"
         )
     first, last = found.tested[0], found.tested[-1]
     start = "no policy is certified with this log: "
@@ -66,8 +65,8 @@ def refusal(found: "Improvement", void: str | None = None) -> str:
             times = (excess / room) ** 2
             more = (
                 f"about {_round(found.people[1] * times):,} people to certify on instead of "
-                f"{found.people[1]:,} would be needed, or more exploration where the log tells "
-                "little"
+                f"{found.people[1]:,} would be needed, or more exploration where the log has "
+                "little information"
             )
         else:
             more = "no rule of this kind keeps the groups that close; try another kind or omega"
@@ -78,25 +77,25 @@ def refusal(found: "Improvement", void: str | None = None) -> str:
         )
     if last.reward is not None and not last.earns:
         return (
-            f"{start}the boldest candidate may earn {-last.reward:.4f} a person less than what is "
-            f"asked for. Type a smaller --reward-at-least than {found.reward_at_least:g}, or bring "
-            "more people."
+            f"{start}the boldest candidate may earn {-last.reward:.4f} per person less than "
+            f"required. Type a smaller --reward-at-least than {found.reward_at_least:g}, or give a "
+            "log of more people."
         )
     return (
-        f"{start}those within {found.omega:g} may earn less than what is asked for. Type a smaller "
+        f"{start}the candidates within {found.omega:g} may earn less than required. Type a smaller "
         f"--reward-at-least than {found.reward_at_least:g}, or a larger --omega."
     )
 
 
 def explored(found: "Improvement") -> str:
-    """Return what exploration costs."""
+    """Return the sentence that states the cost of exploration."""
     if found.price is None or found.policy is None:
         return ""
     low, value, high = found.price
     return (
-        f"exploration: accepting everybody with a chance of at least {found.policy.explore:.1%} "
-        f"costs {value:.4f} a person ({low:+.4f} to {high:+.4f}); what it buys is a log from which "
-        "the next policy can be certified."
+        "exploration: accepting everybody with a probability of at least "
+        f"{found.policy.explore:.1%} costs {value:.4f} per person ({low:+.4f} to {high:+.4f}); in "
+        "return, the next policy can be certified from the new log."
     )
 
 

@@ -1,4 +1,4 @@
-"""`sellf.whatif`: what another policy would have done, from the log of the one that decided."""
+"""`sellf.whatif`: off-policy comparison of a policy with the one that made a log's decisions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from sellf.offline.sample import Sample
 NOW, PROPOSED = "now", "proposed"
 NOTHING = Interval(0.0, 0.0, 0.0)
 WHERE = 0.1
-"""The part of delta for where each of two disparities is when their change is bounded."""
+"""Share of delta spent on bounding each of two disparities when their change is bounded."""
 
 
 def whatif(
@@ -40,19 +40,21 @@ def whatif(
     limits: Limits | None = None,
     **options: Any,
 ) -> WhatIf:
-    """Say what another policy would have done on the people of a log.
+    """Compare another policy with the one that made the decisions of a log, on the same people.
 
     Args:
         log: as for `sellf.audit`.
-        policy: a column with the chance that the new policy accepts each person (0 or 1 for a
-            rule), an array of those, a function of the columns, or a model with `predict_proba`.
-        cost: what accepting costs, as a share of what a good outcome pays; None: no reward.
-        notions: measures of fairness to compare; None: all that decisions change.
-        omega: the disparity that is tolerated.
-        delta: the chance with which each interval may miss.
-        columns: the columns that a function or a model is given.
-        limits: how large a log may be.
-        options: what the log's columns mean and how it is read, as for `sellf.audit`.
+        policy: a column with the probability that the new policy accepts each person (0 or 1 for a
+            rule), an array of such probabilities, a function of the columns, or a model with
+            `predict_proba`.
+        cost: cost of accepting a person, as a share of what a good outcome pays; None: the reward
+            is not estimated.
+        notions: measures of fairness to compare; None: all that depend on decisions.
+        omega: the tolerated disparity.
+        delta: probability with which each interval may miss.
+        columns: the columns that are passed to a function or a model.
+        limits: limits on the size of the log.
+        options: meaning of the log's columns and how it is read, as for `sellf.audit`.
     """
     delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1)
@@ -71,18 +73,18 @@ def whatif(
 def compared(
     question: "Question", name: str, notions: Sequence[Definition], cost: float | None, omega: float
 ) -> WhatIf:
-    """Return what a policy would do, beside what was done.
+    """Return the comparison of a proposed policy with the current one.
 
     Args:
         question: both policies.
-        name: of the proposed one.
+        name: name of the proposed policy.
         notions: measures of fairness.
-        cost: of accepting somebody; None: no reward.
-        omega: the disparity that is tolerated.
+        cost: cost of accepting a person; None: the reward is not estimated.
+        omega: the tolerated disparity.
     """
     history, proposed = question.history, question.policies[PROPOSED]
     if proposed is None:
-        raise ValueError("the proposed policy needs chances")
+        raise ValueError("the proposed policy needs probabilities of acceptance")
     changes = [*question.acceptance(), *(question.reward(cost) if cost is not None else [])]
     for definition in notions:
         changes += question.notion(definition)
@@ -107,7 +109,7 @@ def _all_that_move() -> list[Definition]:
 
 
 def _joined(log: Any, policy: Policy) -> tuple[Any, Policy]:
-    """Return the log with an array of chances as a column of its own, and its name."""
+    """Return the log with an array of probabilities added as a column, and the column's name."""
     if isinstance(policy, str) or callable(policy) or hasattr(policy, "predict_proba"):
         return log, policy
     values = np.asarray(policy, dtype=np.float64)
@@ -119,13 +121,13 @@ def _joined(log: Any, policy: Policy) -> tuple[Any, Policy]:
         frame = nw.from_native(log, eager_only=True)
     except TypeError:
         raise InputError(
-            "policy is an array, and rows of this log have no fixed order: name a column with "
-            "the chances instead, or give a function of the columns."
+            "policy is an array, but the rows of this log have no fixed order: name a column with "
+            "the probabilities instead, or give a function of the columns."
         ) from None
     if values.shape != (len(frame),):
         raise InputError(
-            f"policy has shape {values.shape} and the log {len(frame):,} rows: give one chance of "
-            "acceptance for each row."
+            f"policy has shape {values.shape} and the log {len(frame):,} rows: give one "
+            "probability of acceptance for each row."
         )
     column = nw.new_series(ARRAY, values.tolist(), backend=frame.implementation)
     return nw.to_native(frame.with_columns(column)), ARRAY
@@ -137,11 +139,11 @@ class Question:
 
     history: History
     policies: dict[str, Floats | None]
-    """Chances of acceptance by row; None: the decisions that were made."""
+    """Probabilities of acceptance by row; None: the decisions of the log."""
     delta: float
 
     def acceptance(self) -> list[Change]:
-        """Return how many are accepted, of everyone and by group."""
+        """Return the change of the acceptance rate, overall and by group."""
         rate = TABLE["demographic"].alone
         everyone = self._change(
             "acceptance", None, self._of_everyone(lambda c, n: utility(rate, c, n))
@@ -149,21 +151,21 @@ class Question:
         return [everyone, *self._by_group("acceptance", rate)]
 
     def reward(self, cost: float) -> list[Change]:
-        """Return what is earned per person."""
+        """Return the change of the reward per person."""
         parts = self._of_everyone(lambda c, n: reward(c, cost, n))
         return [self._change("reward", None, parts, low=-cost, high=1 - cost)]
 
     def notion(self, definition: Definition) -> list[Change]:
-        """Return the disparity, and every group's utility."""
+        """Return the change of the disparity and of every group's utility."""
         found: list[Change] = []
         for rate in definition.rates:
             found.append(self._disparity(rate))
-            if rate.needs_label:  # else it is the acceptance, which is there already
+            if rate.needs_label:  # otherwise it is the acceptance rate, already included
                 found += self._by_group(rate.name, rate)
         return found
 
     def _same(self, sample: Sample) -> bool:
-        """Whether both policies treat everybody of a sample alike."""
+        """Return whether both policies treat everybody of a sample alike."""
         now, proposed = self.policies[NOW], self.policies[PROPOSED]
         if now is None or proposed is None:
             return False
@@ -223,7 +225,7 @@ class Question:
             lower, values = differences(own, self.delta)
             found[name] = of_spread(lower, float(spread(np.array(values))))
             known[name] = differences(own, WHERE * self.delta)[0]
-        # Where the disparities and their change are is settled together, most of it for the change.
+        # Delta is split between both disparities and their change, most of it for the change.
         if self._same(self.history.everyone):
             return Change(rate.name, None, found[NOW], found[PROPOSED], NOTHING)
         low, high = spread_change(
@@ -234,21 +236,21 @@ class Question:
 
 
 def negative(part: Part) -> Part:
-    """Return the same utility to be taken off."""
+    """Return the same utility with the opposite sign."""
     return Part(-part.sign, part.sample, part.target, part.name)
 
 
 def interval(parts: Sequence[Part], delta: float, low: float, high: float) -> Interval:
-    """Return a sum of utilities, within what is possible."""
+    """Return an interval for a sum of utilities, clipped to its possible range."""
     below, above = bounds.lower(parts, delta / 2), bounds.upper(parts, delta / 2)
     below, above = float(max(below, low)), float(min(above, high))
-    if below > above:  # has probability delta at most; then nothing is claimed
+    if below > above:  # with probability delta at most; nothing is claimed then
         below, above = low, high
     return Interval(below, min(max(bounds.estimate(parts), below), above), above)
 
 
 def differences(parts: Sequence[Part], delta: float) -> tuple[Floats, list[float]]:
-    """Return bounds from below on every group minus every other, and the estimates."""
+    """Return lower bounds on every group's utility minus every other, and the estimates."""
     count = len(parts)
     lower = np.zeros((count, count))
     for i, j in combinations(range(count), 2):
@@ -259,14 +261,14 @@ def differences(parts: Sequence[Part], delta: float) -> tuple[Floats, list[float
 
 
 def of_spread(lower: Floats, value: float) -> Interval:
-    """Return the range of the largest minus the smallest utility."""
+    """Return an interval for the largest minus the smallest utility."""
     low, high = max(float(lower.max()), 0.0), min(float(-lower.min()), 1.0)
     low, high = (low, high) if low <= high else (0.0, 1.0)
     return Interval(low, min(max(value, low), high), high)
 
 
 def _moved(parts: Sequence[dict[str, Part]], delta: float) -> Floats:
-    """Return bounds from below on how much every difference of two groups changes."""
+    """Return lower bounds on the change of every difference between two groups."""
     count = len(parts)
     lower = np.zeros((count, count))
     for i, first in enumerate(parts):
@@ -283,23 +285,23 @@ def _moved(parts: Sequence[dict[str, Part]], delta: float) -> Floats:
 
 
 def _assumed(history: History) -> list[str]:
-    lines = ["people like these come, one independently of the other"]
+    lines = ["future people are like those of the log, and independent of each other"]
     if history.person.rejected_positive is not None:
-        return [*lines, "the outcomes of the rejected are what really happened to them"]
+        return [*lines, "the recorded outcomes of the rejected are their true outcomes"]
     if history.known:
         lines.append("the propensities are the chances with which the decisions were drawn")
     elif history.estimated:
         lines.append(
-            "given the features decisions have nothing to do with outcomes, and the models of "
-            "both are good: the intervals are asymptotic"
+            "given the features, decisions are independent of outcomes, and the models of both "
+            "are accurate: the intervals are asymptotic"
         )
     else:
         lines.append("nothing about the rejected: each of their outcomes may be good or bad")
-    return [*lines, "who applies, and how outcomes come about, does not depend on the policy"]
+    return [*lines, "neither who applies nor how outcomes arise depends on the policy"]
 
 
 def _unidentified(history: History, proposed: Floats) -> float:
-    """Return the share of people the proposed policy may accept and the log tells nothing of."""
+    """Return the share of people whom the policy accepts and the log has no information about."""
     p = history.person.propensity
     if history.person.rejected_positive is not None:
         return 0.0
@@ -312,7 +314,7 @@ def _warned(history: History, proposed: Floats) -> list[str]:
     share = _unidentified(history, proposed)
     if share > 0.001:
         found.append(
-            f"the policy accepts people whom the log tells nothing of, {share:.1%} of all: their "
-            "outcomes may be good or bad, which widens the intervals."
+            f"the policy accepts people about whom the log has no information ({share:.1%} of "
+            "all): their outcomes may be good or bad, which widens the intervals."
         )
     return found

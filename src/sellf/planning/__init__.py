@@ -1,1 +1,1 @@
-"""Planning: the best policy where the law of a world is known, or was learned."""
+"""Planning: the best policy under a known or an estimated law of a world."""

@@ -1,9 +1,10 @@
-"""Who is decided about alike: everyone by their profile, or, where there are many, by a few traits.
+"""Cells of people who are treated alike: single profiles or, in large worlds, similar profiles.
 
-What a planner can want of somebody depends on their group, the chance of a good outcome, and what
-each action does to that chance later. In a large world, profiles that are alike in these share a
-cell. Any policy over cells is a policy of the world, evaluated on all of its profiles, so that what
-is found is within omega and can be had; only a policy over profiles could be better.
+The best action for a person depends on their group, the probability of a good outcome, and the
+effect of each action on that probability later. In a large world, profiles that are similar in
+these respects share a cell. Any policy over cells is a policy of the world and is evaluated on all
+of its profiles, so a solution is feasible and within omega; only a policy over profiles could be
+better.
 """
 
 import numpy as np
@@ -12,11 +13,11 @@ from numpy.typing import NDArray
 from sellf.planning.law import Floats, Law
 
 MOST_PROFILES = 400
-"""Worlds of more profiles are planned in by cells."""
+"""Number of profiles above which policies are planned over cells."""
 BY_OUTCOME = 24
-"""Classes of the chance of a good outcome, in each group ..."""
+"""Number of classes of the probability of a good outcome, in each group."""
 BY_CHANGE = 4
-"""... and of what an action adds to that chance later."""
+"""Number of classes of the later change of that probability due to an action."""
 
 
 def cells(law: Law) -> NDArray[np.int64]:
@@ -36,7 +37,7 @@ def cells(law: Law) -> NDArray[np.int64]:
 
 
 def _met(law: Law) -> Floats:
-    """Return how often each profile is about met, if all actions are equally likely."""
+    """Return approximately how often each profile is met if all actions are equally likely."""
     visits = max(1, round(law.horizon / law.population))
     people = total = law.people
     for _ in range(min(visits, 10)):
@@ -46,7 +47,7 @@ def _met(law: Law) -> Floats:
 
 
 def _classes(values: Floats, weight: Floats, number: int) -> NDArray[np.int64]:
-    """Return classes of about equal weight; equal values are in the same one."""
+    """Return classes of about equal weight; equal values are in the same class."""
     place = np.unique(np.round(values, 12), return_inverse=True)[1]
     share = np.bincount(place, weight)
     middle = np.cumsum(share) - share / 2

@@ -1,9 +1,9 @@
-"""Exploration by design: whom to look at so that the disparity is known best for what it costs.
+"""Exploration by design: which outcomes to reveal for the most precise disparity at a given cost.
 
 The variance of the estimated disparity is a sum over cells of (influence x standard deviation)^2 /
-(people x b), with b the chance that an outcome is revealed. To look at more people of a cell than
-the plan does costs what the plan would rather not do with them. The b that reach a variance at
-the least cost are proportional to influence x standard deviation / sqrt(cost).
+(people x b), with b the probability that an outcome is revealed. Revealing more outcomes of a cell
+than the plan does has a cost, as the plan prefers another action there. The b that reach a variance
+at the lowest cost are proportional to influence x standard deviation / sqrt(cost).
 """
 
 from typing import NamedTuple
@@ -14,43 +14,43 @@ from sellf.fairness.off_policy import TINY, Groups, moves
 from sellf.planning.law import Floats
 
 CHEAP = 0.02
-"""Added to what an exploration costs: that of people who cost nothing need not be boundless."""
+"""Added to the cost of exploration, so that it stays bounded where exploration is free."""
 
 
 class Needs(NamedTuple):
-    """What exploration is for, by cell."""
+    """Inputs of the exploration design, by cell."""
 
     people: Floats
-    """The share of people met."""
+    """Share of the people met."""
     influence: Floats
-    """(rates, cells), of a person's outcome on the utility of their group."""
+    """Influence of a person's outcome on the utility of their group, (rates, cells)."""
     label: Floats
-    """The chance of a good outcome."""
+    """Probability of a good outcome."""
     cost: Floats
-    """What it costs to reveal an outcome that the plan would leave hidden."""
+    """Cost of revealing an outcome that the plan would leave hidden."""
     planned: Floats
-    """The chance with which the plan reveals it."""
+    """Probability with which the plan reveals the outcome."""
 
 
 def influence(who: Groups, chance: Floats, label: Floats, people: Floats) -> Floats:
-    """Return how utilities move with one person's outcome, (rates, cells).
+    """Return the influence of one person's outcome on the utilities, (rates, cells).
 
     Args:
         who: the groups.
-        chance: of a favourable decision, by cell.
-        label: of a good outcome.
-        people: shares.
+        chance: the probability of a favourable decision, by cell.
+        label: the probability of a good outcome.
+        people: the share of people.
     """
     found = [moves(who, rate, chance, label * people, people).utility for rate in who.rates]
     return np.stack(found)
 
 
 def variance(who: Groups, influence: Floats, noise: Floats) -> float:
-    """Return the variance of the difference between the two groups that are known least.
+    """Return the variance of the difference between the two groups with the largest variances.
 
     Args:
         who: the groups.
-        influence: (rates, cells), of the sum over a cell.
+        influence: the influence of the sum over a cell, (rates, cells).
         noise: the variance of that sum.
     """
     each = influence**2 * noise[None]
@@ -59,14 +59,14 @@ def variance(who: Groups, influence: Floats, noise: Floats) -> float:
 
 
 def chances(who: Groups, needs: Needs, decisions: float, target: float, least: Floats) -> Floats:
-    """Return the chance with which to reveal outcomes, by cell.
+    """Return the probabilities with which to reveal outcomes, by cell.
 
     Args:
         who: the groups.
-        needs: what it is for.
-        decisions: how many are still to come.
-        target: the standard error of the disparity to come to, if all of them went so.
-        least: the chance by cell that must not be fallen below.
+        needs: the inputs of the design.
+        decisions: the number of decisions still to come.
+        target: the standard error of the disparity to reach if all of them use the design.
+        least: the lower limit of the probability, by cell.
     """
     spread = needs.label * (1 - needs.label)
     size = np.sqrt((needs.influence**2).sum(axis=0) * spread / (needs.cost + CHEAP))

@@ -1,9 +1,9 @@
-"""A law to plan in, estimated from decisions: from outcomes that were revealed, and what followed.
+"""Estimation of a law to plan in, from revealed outcomes and observed transitions.
 
-Nothing here is known but what a decision-maker sees. Outcomes are seen of those whose decision
-reveals them; what people become is seen of everyone. People are described by a *base*, which never
-changes, and a *state*, which decisions may change; they are decided about by *cell*. In a small
-world there is one base, and state, cell and profile are the same.
+Only the observations of a decision-maker are used. Outcomes are observed if the decision reveals
+them; transitions are observed for everyone. People are described by a *base*, which never changes,
+and a *state*, which decisions may change; decisions depend on their *cell*. In a small world there
+is one base, and state, cell and profile are the same.
 """
 
 from typing import NamedTuple
@@ -17,44 +17,44 @@ from sellf.planning.law import Floats, Law
 Ints = NDArray[np.int64]
 
 UNSEEN = 2
-"""In place of an outcome that was not revealed."""
+"""Value of an outcome that was not revealed."""
 RIDGE = 1.0
-"""How much each weight of the additive model is held near 0."""
+"""Ridge penalty on each weight of the additive model."""
 STEPS = 25
 EXTREME = 1e-3
-"""Estimated chances are this far from 0 and 1 at least."""
+"""Smallest distance of estimated probabilities from 0 and 1."""
 AS_OTHERS = 5.0
-"""Of how many people in a cell those of like cells count for, in what follows a decision."""
+"""Weight of similar cells in a cell's transition estimate, as a number of people."""
 
 
 class Layout(NamedTuple):
-    """What belongs to each cell."""
+    """Group, state and parent of each cell."""
 
     group: Ints
     state: Ints
     parent: Ints
-    """Cells that are alike but for their score have the same one."""
+    """Cells that differ only in their score have the same parent."""
 
 
 class Records(NamedTuple):
-    """Decisions as they were seen; one entry for each."""
+    """Observed decisions, one entry each."""
 
     cell: Ints
     action: Ints
     outcome: Ints
     """1 or 0, or UNSEEN."""
     following: Ints
-    """The state that the person came to."""
+    """State of the person after the decision."""
 
 
 class Newcomers(NamedTuple):
-    """Whom to plan for: bases in every state, base after base."""
+    """People to plan for: every base in every state, ordered by base."""
 
     cell: Ints
     score: Floats
-    """What the additive model predicts of each."""
+    """Prediction of the additive model."""
     share: Floats
-    """Of the first population."""
+    """Share of the first population."""
     states: int
 
 
@@ -62,10 +62,10 @@ def logistic(x: Floats, positive: Floats, number: Floats, start: Floats | None =
     """Return the weights and the bias of an additive model, by Newton's method.
 
     Args:
-        x: (rows, inputs), people who are alike in one row.
-        positive: how many of each had a good outcome ...
-        number: ... of how many.
-        start: weights to begin with.
+        x: inputs, (rows, inputs); people with equal inputs share a row.
+        positive: the number of people with a good outcome, by row.
+        number: the number of people, by row.
+        start: initial weights.
     """
     inputs = np.hstack([x, np.ones((len(x), 1))])
     penalty = np.full(inputs.shape[1], RIDGE)
@@ -88,21 +88,21 @@ def sigmoid(logit: Floats) -> Floats:
 
 
 class Labels(NamedTuple):
-    """The label law by cell: what to add to the additive model, and from how many outcomes."""
+    """The label law by cell: corrections of the additive model, and numbers of outcomes."""
 
     correction: Floats
     number: Floats
     chance: Floats
-    """The mean in the cell, of those who were revealed and as the model predicts them."""
+    """Mean in the cell, which combines revealed outcomes and the model's predictions."""
     counts_as: float
 
     def of(self, cell: Ints, score: Floats) -> Floats:
-        """Return the chance of a good outcome of people."""
+        """Return people's probability of a good outcome."""
         return np.clip(score + self.correction[cell], EXTREME, 1 - EXTREME)
 
     @property
     def variance(self) -> Floats:
-        """How uncertain the mean of each cell is."""
+        """Variance of the mean of each cell."""
         chance = np.clip(self.chance, EXTREME, 1 - EXTREME)
         return chance * (1 - chance) / (self.number + self.counts_as)
 
@@ -110,17 +110,17 @@ class Labels(NamedTuple):
 def labels(
     cells: int, records: Records, score: Floats, everyone: Floats, shrinkage: float
 ) -> Labels:
-    """Correct the additive model in every cell by what was seen there.
+    """Correct the additive model in every cell by the outcomes observed there.
 
-    A model of few weights is biased where people are not additive. The correction takes that away
-    where outcomes are many, and is drawn towards 0 where they are few.
+    An additive model is biased where effects are not additive. The correction removes this bias in
+    cells with many outcomes, and is shrunk towards 0 in cells with few.
 
     Args:
-        cells: how many there are.
-        records: decisions.
-        score: the model's prediction for each.
+        cells: the number of cells.
+        records: the decisions.
+        score: the model's prediction for each decision.
         everyone: the model's prediction for each cell.
-        shrinkage: for how many outcomes the model counts in each cell.
+        shrinkage: the weight of the model in each cell, as a number of outcomes.
     """
     seen = records.outcome != UNSEEN
     own, missed = records.cell[seen], records.outcome[seen] - score[seen]
@@ -131,7 +131,7 @@ def labels(
 
 
 def moves(layout: Layout, records: Records, action: int, outcome: int, states: int) -> csr_array:
-    """Return the chance of each state (column) to follow, by cell; without records people stay."""
+    """Return the probability of each next state (column), by cell; without records people stay."""
     cells, parents = len(layout.group), int(layout.parent.max()) + 1
     own = (records.action == action) & (records.outcome == outcome)
     cell, following = records.cell[own], records.following[own]
@@ -166,13 +166,13 @@ def law(
     """Return the estimated law; its profiles are the newcomers in all states.
 
     Args:
-        like: a law with everything in it that need not be estimated: names and gains, which are
-            (actions, 2), by outcome.
-        layout: of cells.
-        records: decisions.
+        like: a law with the parts that are not estimated: names, and gains by outcome, (actions,
+            2).
+        layout: the layout of the cells.
+        records: the decisions.
         found: the label law.
-        people: whom to plan for.
-        reveals: by action, whether the outcome is seen.
+        people: the people to plan for.
+        reveals: by action, whether the outcome is observed.
     """
     alpha = found.of(people.cell, people.score)
     base = np.arange(len(alpha)) // people.states * people.states
@@ -208,6 +208,6 @@ def _rows(chance: csr_array, cell: Ints, weight: Floats) -> csr_array:
 
 
 def _placed(step: csr_array, base: Ints) -> csr_array:
-    """Return a step from profiles to states as one to profiles: the base stays the same."""
+    """Convert a transition from profiles to states into one to profiles; the base is unchanged."""
     columns = step.indices + np.repeat(base, np.diff(step.indptr))
     return csr_array((step.data, columns, step.indptr), shape=(len(base), len(base)))

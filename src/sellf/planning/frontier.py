@@ -1,4 +1,4 @@
-"""The frontier: the most that any policy can earn, by the disparity that is tolerated."""
+"""The frontier: the largest reward of any policy, by tolerated disparity."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,50 +16,50 @@ from sellf.planning.plan import plan, smallest
 from sellf.planning.result import Plan
 
 OMEGAS = (0.01, 0.02, 0.05, 0.1, 0.2)
-"""What is tolerated if nobody says: of these, what is less than comes of itself."""
+"""Default omegas; those above the disparity of the unconstrained plan are left out."""
 BETWEEN = 3
-"""Of a notion that decisions act on later: how many omegas between the two ends."""
+"""Number of default omegas between the two ends, for a delayed notion (qualification)."""
 PARTS = 5
-"""Parts of the horizon for which the smallest disparity by then is said."""
+"""Number of times at which the smallest reachable disparity is reported."""
 GAIN = 1e-6
-"""Rewards that differ by less, as a share, are equal."""
+"""Relative difference below which rewards count as equal."""
 
 
 @dataclass(frozen=True)
 class Frontier(Table):
-    """Plans by the disparity that is tolerated, the strictest first."""
+    """Plans by tolerated disparity, the strictest first."""
 
     world: str
     notion: Notion
     segments: int
     plans: tuple[Plan, ...]
-    """The last one is without a limit."""
+    """The last plan has no limit on the disparity."""
     soonest: dict[int, float]
-    """Of a notion that decisions act on later (qualification): by number of decisions, the smallest
-    disparity that any policy reaches by then."""
+    """Smallest disparity that any policy can reach, by number of decisions; for delayed notions
+    (qualification) only."""
 
     @property
     def delayed(self) -> bool:
-        """Whether decisions act on the notion only through what they make of people."""
+        """Whether decisions affect the notion only through changes in people."""
         return define(self.notion).delayed
 
     @property
     def price(self) -> list[float]:
-        """By plan, what keeping to its omega costs in reward."""
+        """Loss of reward due to omega, by plan."""
         return [self.plans[-1].reward - each.reward for each in self.plans]
 
     def reward_at(self, disparity: float) -> float:
-        """Return the most that can be earned at a disparity: between plans, a straight line.
+        """Return the largest reward at a disparity, interpolated linearly between plans.
 
-        A mean of two policies' rewards can be had by drawing one of them for each population. NaN
-        below the smallest disparity that was planned for.
+        A mean of two policies' rewards is attained by drawing one of the policies for each
+        population. The result is NaN below the smallest disparity of the plans.
         """
         known = sorted((each.largest, each.reward) for each in self.plans if each.within)
         at, reward = np.array(known).T
         return float(np.interp(disparity, at, np.maximum.accumulate(reward), left=np.nan))
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as one plain object."""
+        """Return the results as a dictionary that can be written as JSON."""
         return {
             "world": self.world,
             "notion": self.notion,
@@ -69,8 +69,8 @@ class Frontier(Table):
         }
 
     def _title(self) -> str:
-        how = "one policy all the time" if self.segments == 1 else f"{self.segments} segments"
-        return f"{self.world}, {self.notion}: the most that any policy earns ({how})"
+        how = "one stationary policy" if self.segments == 1 else f"{self.segments} segments"
+        return f"{self.world}, {self.notion}: the largest reward of any policy ({how})"
 
     def _table(self) -> dict[str, list[Any]]:
         end = {"within from": [_time(each) for each in self.plans]} if self.delayed else {}
@@ -88,11 +88,11 @@ class Frontier(Table):
         lines = [Table.__str__(self)]
         if self.soonest:
             each = [f"{gap:.4f} by {time:,}" for time, gap in self.soonest.items()]
-            lines.append(f"the smallest disparity of any policy, by decisions: {', '.join(each)}")
+            lines.append(f"smallest disparity of any policy, by decisions: {', '.join(each)}")
         return "\n".join(lines)
 
     def plot(self) -> Any:
-        """Draw the reward against the disparity."""
+        """Plot the reward against the disparity."""
         from sellf.planning.plots import draw_frontier
 
         return draw_frontier(self)
@@ -112,20 +112,20 @@ def frontier(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
-    """Return the most that any policy can earn in a world, by the disparity that is tolerated.
+    """Return the largest reward of any policy in a world, by tolerated disparity.
 
-    Each plan starts from its neighbours' as well; and since a policy that keeps to an omega keeps
-    to a larger one, the rewards never fall.
+    Each search also starts from the neighbouring plans. A policy that is within an omega is within
+    every larger one, so the rewards never decrease with omega.
 
     Args:
         world: the name of a world, a world, or a law.
-        notion: what is to be equal between groups.
-        omegas: the disparities that are tolerated; some up to the one that comes of itself, if
-            not given.
-        segments: how often the policy may change, less one.
-        starts: from how many random policies each plan is searched.
-        seed: of those.
-        progress: called with how many plans are done, and of how many.
+        notion: the fairness notion.
+        omegas: the tolerated disparities; by default, some values up to the disparity of the
+            unconstrained plan.
+        segments: the number of consecutive policies; 1 for one stationary policy.
+        starts: the number of random policies from which each plan is searched.
+        seed: the seed of these random policies.
+        progress: a function that is called with the number of finished plans and the total.
     """
     given = None if omegas is None else _checked(omegas)
     law, delayed = law_of(world), define(notion).delayed
@@ -164,7 +164,7 @@ def _default(free: Plan, low: Plan | None) -> list[float]:
 
 
 def _monotone(law: Law, plans: list[Plan], same: dict[str, Any]) -> list[Plan]:
-    """Return plans of which none earns less than a stricter one: else search from that one."""
+    """Return plans with non-decreasing rewards; search again from the stricter plan if needed."""
     found = plans[:1]
     for each in plans[1:]:
         before = found[-1]
@@ -182,7 +182,7 @@ def _order(plan: Plan) -> tuple[bool, float]:
 
 
 def _soonest(law: Law, notion: Notion, segments: int) -> dict[int, float]:
-    """Return the smallest disparity that any policy reaches, by how soon."""
+    """Return the smallest disparity that any policy can reach, by number of decisions."""
     times = np.unique((np.arange(1, PARTS + 1) * law.horizon / PARTS).round().astype(int))
     shorter = [replace(law, horizon=int(time)) for time in times if time > 0]
     return {each.horizon: smallest(each, notion, segments=segments).largest for each in shorter}

@@ -1,7 +1,7 @@
-"""A law to plan in: people, whose outcome is good, what follows, and what actions are worth.
+"""A law to plan in: people, outcome probabilities, transitions and gains of actions.
 
-A world's law is one (`law_of`); one that was estimated is another, if somebody fills in the same
-arrays. Everything is NumPy in double precision, so that an optimiser can rely on the last digits.
+It is either the law of a world (`law_of`) or an estimated one with the same arrays. All arrays are
+NumPy arrays in double precision, as the optimiser needs accurate digits.
 """
 
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ from sellf.fairness.checks import short
 Floats: TypeAlias = NDArray[np.float64]
 
 DENSE = 500
-"""Transitions of at most this many profiles are full matrices: sparse ones are slower."""
+"""Number of profiles up to which transitions are dense matrices, which are faster."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """What there is to know of a world; arrays have one entry per profile."""
+    """The law of a world; arrays have one entry per profile."""
 
     name: str
     groups: tuple[str, ...]
@@ -35,13 +35,13 @@ class Law:
     """By action, whether it is A = 1 in the notions."""
     group: NDArray[np.int64]
     people: Floats
-    """The share of the first population that has each profile; sums to 1."""
+    """Share of each profile in the first population; sums to 1."""
     alpha: Floats
-    """The chance of a good outcome."""
+    """Probability of a good outcome."""
     transition: tuple[csr_array, ...]
-    """By action, the chance of each profile (column) to follow each profile (row)."""
+    """By action, the transition probabilities from profiles (rows) to profiles (columns)."""
     gain: Floats
-    """(actions, profiles), what a decision is expected to be worth."""
+    """Expected gain of a decision, (actions, profiles)."""
     population: int
     horizon: int
     start: float
@@ -49,18 +49,18 @@ class Law:
 
     @property
     def profiles(self) -> int:
-        """How many different people there can be."""
+        """Number of profiles."""
         return len(self.alpha)
 
     @cached_property
     def steps(self) -> "tuple[csr_array | Floats, ...]":
-        """The transition by action, in the form that is multiplied fastest."""
+        """Transition by action, as dense or sparse matrices, whichever multiply faster."""
         if self.profiles > DENSE:
             return self.transition
         return tuple(step.toarray() for step in self.transition)
 
     def mixed(self, chance: Floats) -> "csr_array | Floats":
-        """Return the transition under the chances of each action (actions, profiles)."""
+        """Return the transition under given action probabilities (actions, profiles)."""
         if self.profiles > DENSE:
             mixed = sum(diags_array(c) @ step for c, step in zip(chance, self.steps, strict=True))
             return csr_array(mixed)
@@ -68,7 +68,7 @@ class Law:
 
 
 def law_of(world: "str | World | Law") -> Law:
-    """Return the true law of a world, given as it is or by its name."""
+    """Return the true law of a world, which is given as an object or by name."""
     if isinstance(world, Law):
         return world
     if isinstance(world, str):
@@ -80,7 +80,7 @@ def law_of(world: "str | World | Law") -> Law:
         )
     world = tabulated(world, "planning")
     alpha = np.asarray(world.alpha, np.float64)
-    # With chance in transitions: several successors, and the chance of each.
+    # Random transitions have several successors, each with a probability.
     moves, chances = successors(world)
     arriving = np.asarray(world.arrivals.profile)
     share = np.diff(np.asarray(world.arrivals.cumulative, np.float64), prepend=0.0)
@@ -106,12 +106,12 @@ def law_of(world: "str | World | Law") -> Law:
 
 
 def _transition(alpha: Floats, moves: NDArray[np.int64], chances: Floats) -> csr_array:
-    """Return the chances of what follows one action.
+    """Return the transition probabilities of one action.
 
     Args:
-        alpha: the chance of a good outcome.
-        moves: (profiles, 2, successors), who can follow, by outcome.
-        chances: (profiles, 2, successors), of each of them.
+        alpha: the probability of a good outcome.
+        moves: the successors by outcome, (profiles, 2, successors).
+        chances: their probabilities, (profiles, 2, successors).
     """
     profiles = len(alpha)
     rows = np.repeat(np.arange(profiles), moves[0].size)
@@ -120,13 +120,13 @@ def _transition(alpha: Floats, moves: NDArray[np.int64], chances: Floats) -> csr
 
 
 def sample(law: Law, people: int, seed: int = 0) -> Law:
-    """Return the law for a random part of the people, and whoever they can become.
+    """Return the law for a random sample of people and all profiles reachable from theirs.
 
     Args:
-        law: with many profiles.
-        people: how many of the profiles that newcomers have are drawn; as many of each group as
-            fits its share, so that the shares of groups stay what they are.
-        seed: of the draw.
+        law: a law with many profiles.
+        people: the number of newcomers' profiles to draw; the sample is stratified by group, so the
+            groups' shares are unchanged.
+        seed: the seed of the draw.
     """
     draw = np.random.default_rng(seed)
     chosen, weight = [], []
@@ -135,7 +135,7 @@ def sample(law: Law, people: int, seed: int = 0) -> Law:
         share = law.people[own]
         number = min(len(own), max(1, round(people * share.sum())))
         some = draw.choice(own, number, replace=False, p=share / share.sum())
-        # Drawn by their shares, each stands for as many as any other.
+        # They are drawn in proportion to their shares, so all have the same weight.
         chosen.append(some)
         weight.append(np.full(number, share.sum() / number))
     first = np.zeros(law.profiles)
@@ -152,7 +152,7 @@ def sample(law: Law, people: int, seed: int = 0) -> Law:
 
 
 def _reached(law: Law, reached: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return who can come of these profiles, by any decisions."""
+    """Return the profiles that are reachable from these by any decisions."""
     while True:
         further = reached.copy()
         for step in law.transition:

@@ -1,13 +1,13 @@
-"""The expected population under a policy, what it earns, how far apart groups are; with gradients.
+"""The expected population under a policy, its reward and group rates, and their gradients.
 
-At each decision one of N people is drawn, so that after t decisions somebody was decided about k
-times with the chance of the binomial distribution, P(k; t, 1/N). By then their profile has moved k
-times by the policy's transition P. The expected population is therefore
+At each decision one of N people is drawn, so the number k of decisions about a person among t has
+the binomial distribution P(k; t, 1/N). By then their profile has made k steps of the policy's
+transition P. The expected population is therefore exactly
 
     d_t = sum_k P(k; t, 1/N) d_0 P^k,
 
-exactly, and a few dozen terms do. Rewards add up in the same way. Everything that is asked for is a
-sum over `d_0 P^k`, and its gradient one sweep backwards through the k (the adjoint).
+and a few dozen terms suffice. Rewards are sums of the same form. All results are sums over
+`d_0 P^k`, and their gradients take one backward sweep over k (the adjoint method).
 """
 
 from collections.abc import Sequence
@@ -22,54 +22,54 @@ from sellf.fairness.notions import Rate
 from sellf.planning.law import Floats, Law
 
 TIMES = 50
-"""Into so many parts the times of decisions are grouped."""
+"""Number of bins for the times of decisions."""
 TAIL = 1e-14
-"""The chance of more visits than are counted."""
+"""Probability of more visits than are counted."""
 
 
 class Segment(NamedTuple):
-    """A stretch of decisions with one policy: the chance of k visits, by k in columns."""
+    """A period with one policy, and the probabilities of k visits, with k in columns."""
 
     begin: int
-    """The decision it begins with."""
+    """First decision of the segment."""
     offsets: NDArray[np.int64]
-    """When rates are asked for, in decisions since it began."""
+    """Times at which rates are evaluated, in decisions since the segment began."""
     at: Floats
-    """(times, visits), the chance of k visits by then."""
+    """Probability of k visits by each time, (times, visits)."""
     decisions: Floats
-    """(visits,), the expected number of its decisions that come after k visits."""
+    """Expected number of the segment's decisions that come after k visits, (visits,)."""
     end: Floats
-    """(visits,), the chance of k visits by its end."""
+    """Probability of k visits by the end of the segment, (visits,)."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Segments of the horizon, and the times at which rates are asked for."""
+    """Segments of the horizon, and the times at which rates are evaluated."""
 
     segments: tuple[Segment, ...]
 
     @property
     def times(self) -> NDArray[np.int64]:
-        """The times, in decisions since the start; a segment's two ends are both its own."""
+        """Times in decisions since the start; a segment includes both of its ends."""
         return np.concatenate([part.begin + part.offsets for part in self.segments])
 
     @property
     def segment(self) -> NDArray[np.int64]:
-        """The segment of each time."""
+        """Segment of each time."""
         return np.repeat(np.arange(len(self.segments)), [len(p.offsets) for p in self.segments])
 
 
 def bounds(law: Law, segments: int) -> NDArray[np.int64]:
-    """Return where segments begin and end: as equal as whole decisions can be."""
+    """Return the bounds of segments of nearly equal length, in whole decisions."""
     return np.linspace(0, law.horizon, segments + 1).round().astype(np.int64)
 
 
 def schedule(law: Law, offsets: Sequence[NDArray[np.int64]]) -> Schedule:
-    """Return the weights of visits.
+    """Return the schedule with the probabilities of visits.
 
     Args:
-        law: with population and horizon.
-        offsets: for each segment the times at which rates are asked for, since it began.
+        law: the law, with population and horizon.
+        offsets: for each segment, the times at which rates are evaluated, since it began.
     """
     ends = bounds(law, len(offsets))
     return Schedule(
@@ -81,7 +81,7 @@ def schedule(law: Law, offsets: Sequence[NDArray[np.int64]]) -> Schedule:
 
 
 def even(law: Law, segments: int, points: int) -> Schedule:
-    """Return a schedule with times as evenly spread as whole decisions can be."""
+    """Return a schedule with nearly evenly spaced times, in whole decisions."""
     lengths = np.diff(bounds(law, segments))
     return schedule(law, [np.unique(np.linspace(0, n, points).round()) for n in lengths])
 
@@ -90,39 +90,39 @@ def _segment(law: Law, begin: int, end: int, offsets: NDArray[np.int64]) -> Segm
     length, chance = end - begin, 1 / law.population
     most = int(binom.isf(TAIL, length, chance)) + 1
     visits = np.arange(most + 1)
-    # The decisions before which somebody had k visits are the wait for the next one, cut off.
+    # The decisions at which a person has k visits are the wait for the next one, truncated.
     decisions = binom.sf(visits, length, chance) / chance
     at = binom.pmf(visits[None, :], offsets[:, None], chance)
     return Segment(begin, offsets, at, decisions, binom.pmf(visits, length, chance))
 
 
 class Course(NamedTuple):
-    """What a policy comes to."""
+    """Results of following a policy."""
 
     reward: float
-    """The resource at the end, if it may be overdrawn meanwhile."""
+    """Expected resource at the end, if it may be negative in between."""
     rates: Floats
-    """(times, rates, groups)."""
+    """Rates, (times, rates, groups)."""
     visited: tuple[Floats, ...]
-    """By segment (visits, profiles): people as they are after k visits in it."""
+    """By segment, the population after k visits in it, (visits, profiles)."""
 
 
 class Slopes(NamedTuple):
-    """Derivatives by the chance of each action: (segments, actions, profiles, ...)."""
+    """Derivatives by the probability of each action, (segments, actions, profiles, ...)."""
 
     reward: Floats
     rates: Floats
-    """... and (times, rates, groups) in one axis."""
+    """The last axis combines (times, rates, groups)."""
 
 
 def course(law: Law, rates: Sequence[Rate], plan: Schedule, policy: Floats) -> Course:
     """Follow the expected population.
 
     Args:
-        law: of people and outcomes.
-        rates: what to ask for.
-        plan: when.
-        policy: (segments, actions, profiles), the chance of each action.
+        law: the law of people and outcomes.
+        rates: the rates to evaluate.
+        plan: the times at which to evaluate them.
+        policy: action probabilities, (segments, actions, profiles).
     """
     people, total = law.people, law.start
     visited, found = [], []
@@ -137,17 +137,17 @@ def course(law: Law, rates: Sequence[Rate], plan: Schedule, policy: Floats) -> C
 
 
 def population(law: Law, policy: Floats, times: NDArray[np.int64]) -> Floats:
-    """Return the expected population (times, profiles) after so many decisions of one policy."""
+    """Return the expected population under one policy at the given times, (times, profiles)."""
     part = _segment(law, 0, law.horizon, np.asarray(times, np.int64))
     return part.at @ _visits(law, policy, law.people, len(part.end))
 
 
 def visits(law: Law, times: NDArray[np.int64] | None = None) -> Floats:
-    """Return the share of decisions before which somebody was met 0, 1, 2, ... times.
+    """Return the share of decisions about people who had 0, 1, 2, ... visits before.
 
     Args:
-        law: with population and horizon.
-        times: of the decisions; all of the horizon if not given.
+        law: the law, with population and horizon.
+        times: the times of the decisions; by default, the whole horizon.
     """
     if times is None:
         part = _segment(law, 0, law.horizon, np.zeros(0, np.int64))
@@ -161,25 +161,25 @@ def met(law: Law, chance: Floats, share: Floats) -> Floats:
     """Return the share of decisions about each profile.
 
     Args:
-        law: of people and outcomes.
-        chance: (actions, profiles), of one policy.
-        share: of decisions by number of visits, as `visits` returns it.
+        law: the law of people and outcomes.
+        chance: action probabilities of one policy, (actions, profiles).
+        share: the share of decisions by number of visits, as returned by `visits`.
     """
     return share @ _visits(law, chance, law.people, len(share))
 
 
 def first(law: Law, chance: Floats, share: Floats, seen: Floats, turns: int = 20) -> Floats:
-    """Return the shares of a first population that explain best whom decisions were about.
+    """Return the maximum-likelihood shares of the first population, given the people met.
 
-    Everyone met was somebody in the first population, and came to be who they are by the policy's
-    transition. This is the EM algorithm for that mixture.
+    Everyone met was in the first population and has changed by the policy's transition since. This
+    is the EM algorithm for that mixture.
 
     Args:
-        law: with the transitions; its people are where the search starts.
-        chance: (actions, profiles), with which was decided.
-        share: of decisions by number of visits.
-        seen: how many decisions were about each profile.
-        turns: how many steps of it.
+        law: the law with the transitions; its people are the initial values.
+        chance: action probabilities of the deciding policy, (actions, profiles).
+        share: the share of decisions by number of visits.
+        seen: the number of decisions about each profile.
+        turns: the number of EM steps.
     """
     onward, people = law.mixed(chance), law.people
     for _ in range(turns):
@@ -194,7 +194,7 @@ def first(law: Law, chance: Floats, share: Floats, seen: Floats, turns: int = 20
 
 
 def _visits(law: Law, chance: Floats, people: Floats, number: int) -> Floats:
-    """Return people as they are after 0, 1, 2, ... visits."""
+    """Return the population after 0, 1, 2, ... visits."""
     each = np.empty((number, law.profiles))
     each[0], onward = people, law.mixed(chance).T
     for k in range(1, number):
@@ -203,9 +203,9 @@ def _visits(law: Law, chance: Floats, people: Floats, number: int) -> Floats:
 
 
 def _coefficients(law: Law, rate: Rate, chance: Floats) -> tuple[Floats, Floats]:
-    """Return what each profile adds to a rate's two sums, and how that changes with its chance.
+    """Return each profile's contribution to a rate's two sums, and its slope in the probability.
 
-    Both are (2, profiles): above and below the line.
+    Both are (2, profiles), for the numerator and the denominator.
     """
     favoured = chance[np.asarray(law.favourable)].sum(axis=0)
     pairs = [sums.by_chance(law.alpha) for sums in rate.sums]
@@ -234,18 +234,18 @@ def _ratio(at: Floats, of: Floats, among: Floats) -> Floats:
 def slopes(
     law: Law, rates: Sequence[Rate], plan: Schedule, policy: Floats, found: Course
 ) -> Slopes:
-    """Return derivatives of reward and rates by every chance of every action.
+    """Return the derivatives of reward and rates by every action probability.
 
     Args:
-        law: of people and outcomes.
-        rates: as asked for.
-        plan: when.
-        policy: (segments, actions, profiles).
-        found: what `course` returned for them.
+        law: the law of people and outcomes.
+        rates: the rates that were evaluated.
+        plan: the times at which they were evaluated.
+        policy: action probabilities, (segments, actions, profiles).
+        found: the result of `course` for these arguments.
     """
     number = found.rates.size
     result = np.zeros((*policy.shape, number + 1))
-    # By profile, what somebody of it at a segment's end still adds to each rate, and the reward.
+    # By profile, the later contribution of a person at a segment's end to each rate and the reward.
     later = np.zeros((law.profiles, number + 1))
     last = number
     for s in reversed(range(len(plan.segments))):
@@ -276,7 +276,7 @@ def slopes(
 def _local(
     law: Law, rates: Sequence[Rate], part: Segment, chance: Floats, each: Floats, found: Floats
 ) -> tuple[Floats, Floats]:
-    """Return how the rates of a segment change with people, and with chances as people are.
+    """Return the derivatives of a segment's rates by people, and by probabilities for fixed people.
 
     Both are (profiles, times x rates x groups).
     """

@@ -1,10 +1,10 @@
-"""The optimiser: sequential linear programs find who is certain, SLSQP settles the rest.
+"""The optimiser: sequential linear programs, followed by SLSQP for the remaining variables.
 
-Reward and rates are smooth in a policy's chances, and at the best policy nearly all chances are 0
-or 1: about as many are between as constraints bind. So linear programs within a trust region come
-close in a few steps, however many chances there are, and SciPy's SLSQP, which takes minutes for
-hundreds of them, is given the few that are left. What is above omega has a price instead of being
-forbidden, so that a search may begin anywhere.
+Reward and rates are smooth in a policy's probabilities, and at the best policy nearly all
+probabilities are 0 or 1; about as many are in between as constraints bind. Linear programs within a
+trust region therefore come close in a few steps for any number of variables. SciPy's SLSQP, which
+takes minutes for hundreds of variables, then solves for the few that are left. Disparities above
+omega are penalised instead of forbidden, so a search may start anywhere.
 """
 
 from collections.abc import Iterable
@@ -20,62 +20,62 @@ from sellf.planning.mean_field import Course
 from sellf.planning.problem import LEAST, Problem
 
 TOLERATED = 1e-6
-"""How far a disparity may be above omega and count as within: rounding of the optimiser."""
+"""Excess over omega up to which a disparity counts as within omega (optimiser tolerance)."""
 PRICES = (10.0, 100.0, 1000.0)
-"""Of a unit of disparity above omega, where all there is to gain is about 1. The first is above
-what a unit of omega is worth at nearly any best policy; a higher one makes for shorter steps."""
+"""Penalties per unit of disparity above omega, with the attainable reward scaled to about 1. The
+first exceeds the marginal value of omega at nearly every best policy; higher ones shorten steps."""
 MOST_STEPS = 20
 MOST_ROUNDS = 6
 PRECISION = 1e-10
-"""Gains below this, as a share of what there is to gain, do not count."""
+"""Relative gain below which an improvement is ignored."""
 NARROWEST = 1e-3
-"""Linear programs that can be trusted no further than this leave the rest to SLSQP."""
+"""Radius of the trust region below which linear programs stop and SLSQP takes over."""
 FEW = 64
-"""So many chances SLSQP settles all at once; of more, those at least FREE from 0 and from 1."""
+"""Number of variables up to which SLSQP solves for all; else for those over FREE from 0 and 1."""
 FREE = 1e-7
 
 
 class Found(NamedTuple):
-    """A policy and what it comes to, at the times that the problem looks at."""
+    """A policy with its reward and its disparity at the times of the problem."""
 
     variables: Floats
     reward: float
     gap: float
-    """The largest disparity."""
+    """Largest disparity."""
 
 
 class Goal(NamedTuple):
-    """What to minimise: -reward / scale + price * excess, or the excess over 0 alone."""
+    """The objective to minimise: -reward / scale + price * excess, or the excess over 0 alone."""
 
     omega: float
     scale: float
-    """What there is to gain; 0 if the reward does not matter."""
+    """Scale of the reward; 0 if the reward is ignored."""
     price: float
 
 
 class _Point(NamedTuple):
-    """A policy's value and what it breaks."""
+    """Objective value and constraint violations of a policy."""
 
     value: float
     above: Floats
-    """Of each difference between groups, what it is above omega."""
+    """Excess over omega of each difference between groups."""
     below: Floats
-    """Of each share that must not vanish, what it is below the least."""
+    """Shortfall below LEAST of each share."""
     course: Course
 
     @property
     def broken(self) -> float:
-        """The most that a constraint is broken by."""
+        """Largest constraint violation."""
         return max(self.above.max(initial=0.0), self.below.max(initial=0.0))
 
     def merit(self, goal: Goal) -> float:
-        """Return the value with a price on what is broken."""
+        """Return the objective value plus the penalties on violations."""
         worst = [rows.max(initial=0.0) for rows in (self.above, self.below)]
         return self.value + goal.price * worst[0] + PRICES[-1] * worst[1]
 
 
 class _Slopes(NamedTuple):
-    """The derivatives of a point's parts by the variables, which are the last axis."""
+    """Derivatives of a point's parts; the last axis is the variables."""
 
     value: Floats
     above: Floats
@@ -83,12 +83,12 @@ class _Slopes(NamedTuple):
 
 
 def best(problem: Problem, omega: float, starts: Iterable[Floats]) -> Found:
-    """Return the policy that earns most within omega; if none is within, the fairest found.
+    """Return the policy with the largest reward within omega; if none is, the fairest one found.
 
     Args:
-        problem: what to plan.
-        omega: the disparity that is tolerated; infinite for any.
-        starts: policies to begin with, each of them on its own.
+        problem: the planning problem.
+        omega: the tolerated disparity; infinite for no limit.
+        starts: policies from each of which a search starts.
     """
     most = problem.law.horizon * float(np.abs(problem.law.gain).max())
     goal = Goal(omega, max(most / 10, 1e-6), PRICES[0])
@@ -100,24 +100,24 @@ def best(problem: Problem, omega: float, starts: Iterable[Floats]) -> Found:
 
 
 def fairest(problem: Problem, starts: Iterable[Floats]) -> Found:
-    """Return the policy whose largest disparity is smallest, whatever it earns."""
+    """Return the policy with the smallest largest disparity, regardless of its reward."""
     goal = Goal(0.0, 0.0, 1.0)
     return min((_search(problem, goal, start) for start in starts), key=lambda found: found.gap)
 
 
 def measured(problem: Problem, variables: Floats) -> Found:
-    """Return a policy with its figures, its chances within [0, 1] and summing to 1 at most."""
+    """Return a policy with its reward and disparity, its probabilities clipped to valid ones."""
     chances = np.clip(variables, 0.0, 1.0).reshape(problem.shape)
     chances = (chances / np.maximum(chances.sum(axis=1, keepdims=True), 1.0)).ravel()
     found = problem.course(chances)
     gap = float(problem.gaps(found.rates).max())
-    # Without the people whom it speaks of, a notion is not kept to.
+    # A notion is not satisfied if the people it refers to are too few.
     vanished = problem.shares(found.rates).min(initial=1.0) < LEAST - TOLERATED
     return Found(chances, found.reward, np.inf if vanished or np.isnan(gap) else gap)
 
 
 def _within(problem: Problem, goal: Goal, start: Floats) -> Found:
-    """Search with the price that it takes to stay within omega."""
+    """Search with increasing penalties until the disparity is within omega."""
     found = _search(problem, goal, start)
     for price in PRICES[1:]:
         if found.gap > goal.omega + TOLERATED:
@@ -126,10 +126,10 @@ def _within(problem: Problem, goal: Goal, start: Floats) -> Found:
 
 
 def _search(problem: Problem, goal: Goal, start: Floats) -> Found:
-    """Alternate linear programs and SLSQP until neither gains anything."""
+    """Alternate linear programs and SLSQP until neither improves the objective."""
     at, value = start, np.inf
     if len(problem.rates) > len(problem.definition.rates):
-        # At a policy that accepts nobody, rates among the accepted are not defined.
+        # Rates among the accepted are not defined for a policy that accepts nobody.
         at = 0.98 * start + 0.02 / len(problem.law.actions)
     for turn in range(MOST_ROUNDS):
         at = _linear_programs(problem, goal, at, radius=0.05 if turn else 0.5)
@@ -157,10 +157,10 @@ def _slopes(problem: Problem, goal: Goal, variables: Floats, point: _Point) -> _
 
 
 def _linear_programs(problem: Problem, goal: Goal, start: Floats, radius: float) -> Floats:
-    """Follow the best steps of the linearised problem, each as long as it could be trusted."""
+    """Take steps of the linearised problem within a trust region."""
     at, now = start, _point(problem, goal, start)
     slopes = _slopes(problem, goal, at, now)
-    # Where only the disparity counts SLSQP does not follow: nothing is left to it.
+    # If only the disparity is minimised, SLSQP is not run afterwards.
     steps, narrowest = (MOST_STEPS, NARROWEST) if goal.scale else (5 * MOST_STEPS, FREE)
     for _ in range(steps):
         step, promised = _step(problem, goal, at, now, slopes, radius)
@@ -181,14 +181,14 @@ def _linear_programs(problem: Problem, goal: Goal, start: Floats, radius: float)
 def _step(
     problem: Problem, goal: Goal, at: Floats, now: _Point, slopes: _Slopes, radius: float
 ) -> tuple[Floats, float]:
-    """Return the best step of at most a radius, and what it promises to gain.
+    """Return the best step within the radius, and its predicted improvement.
 
-    The last two variables of the linear program are what of each kind stays broken.
+    The last two variables of the linear program are the remaining violations of each kind.
     """
     size = at.size
     rows, limits = [], []
     for kind, (slope, excess) in enumerate(((slopes.above, now.above), (slopes.below, now.below))):
-        # What stays kept whatever the step is left out.
+        # Constraints that no step within the radius can violate are left out.
         near = excess + radius * np.abs(slope).sum(axis=1) > 0 if len(excess) else excess > 0
         spared = np.zeros((int(near.sum()), 2))
         spared[:, kind] = -1
@@ -212,7 +212,7 @@ def _step(
 
 
 def _settled(problem: Problem, goal: Goal, start: Floats) -> Floats:
-    """Return the policy with the chances that are neither 0 nor 1 settled by SLSQP."""
+    """Return the policy after SLSQP has solved for the probabilities that are neither 0 nor 1."""
     free = np.flatnonzero((start > FREE) & (start < 1 - FREE) | (start.size <= FEW))
     if not free.size:
         return start
@@ -223,7 +223,7 @@ def _settled(problem: Problem, goal: Goal, start: Floats) -> Floats:
         every[free] = some
         return every
 
-    # SLSQP asks for value, constraints and their slopes one by one.
+    # SLSQP requests the value, the constraints and their slopes one by one.
     @lru_cache(maxsize=2)
     def point(some: bytes) -> _Point:
         return _point(problem, goal, full(np.frombuffer(some)))
@@ -240,7 +240,7 @@ def _settled(problem: Problem, goal: Goal, start: Floats) -> Floats:
         there = slopes(some.tobytes())
         return -np.concatenate([there.above, there.below, sums])[:, free]
 
-    # An infinite omega is kept whatever happens; SLSQP would not know what to do with it.
+    # SLSQP cannot handle an infinite omega, which needs no constraint.
     bounded = (
         np.isfinite(goal.omega)
         or len(sums)

@@ -1,4 +1,4 @@
-"""The best policy: most expected reward with |Delta_t| <= omega at every t."""
+"""The best policy: the largest expected reward with |Delta_t| <= omega at every t."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,13 +20,13 @@ from sellf.planning.problem import Problem
 from sellf.planning.result import Plan, describe
 
 POINTS = 9
-"""Times at which the disparity is looked at first; where it is too large between them, more."""
+"""Initial number of times at which the disparity is constrained; more are added if needed."""
 FINE = 201
-"""Times at which it is checked, and reported."""
+"""Number of times at which the disparity is checked and reported."""
 MOST_TIMES = 8
-"""How often times are added."""
+"""Largest number of rounds in which times are added."""
 PEOPLE = 2_000
-"""Newcomers' profiles of a large world that a policy is looked for with, before all of them."""
+"""Number of newcomers' profiles in the first search in a large world, before all are used."""
 MOST_SEGMENTS = 50
 
 
@@ -40,21 +40,21 @@ def plan(
     seed: int = 0,
     near: Sequence[Plan] = (),
 ) -> Plan:
-    """Return the policy that earns most while the disparity stays within omega.
+    """Return the policy with the largest expected reward whose disparity stays within omega.
 
-    The reward is the exact expectation, if the resource never runs out; the disparity is that of
-    the expected population. Of a notion on which decisions act only through what they make of
+    The reward is the exact expectation, provided that the resource never runs out; the disparity is
+    that of the expected population. For a notion that decisions affect only through changes in
     people (qualification), it is the disparity at the end of the horizon.
 
     Args:
         world: the name of a world, a world, or a law (`sellf.planning.law.Law`).
-        notion: what is to be equal between groups.
-        omega: the disparity that is tolerated; None for any.
-        segments: how often the policy may change, less one: 1 for one policy all the time.
-        starts: from how many random policies to search, beside some that suggest themselves: the
-            problem has local optima.
-        seed: of those.
-        near: plans for other omegas, to start from as well.
+        notion: the fairness notion.
+        omega: the tolerated disparity; None for no limit.
+        segments: the number of consecutive policies; 1 for one stationary policy.
+        starts: the number of random policies from which to search, in addition to some fixed ones;
+            the problem has local optima.
+        seed: the seed of these random policies.
+        near: plans for other omegas, which are also used as starting points.
     """
     limit = np.inf if omega is None else number("omega", omega, low=0)
     segments = whole("segments", segments, low=1, high=MOST_SEGMENTS)
@@ -71,9 +71,9 @@ def plan(
 
 
 def smallest(world: str | World | Law, notion: Notion, *, segments: int = 1) -> Plan:
-    """Return the policy with the smallest disparity that can be had, and what it earns.
+    """Return the policy with the smallest attainable disparity, and its reward.
 
-    Of all policies with that disparity (to four digits) it is the one that earns most.
+    Among all policies with that disparity (to four digits), it has the largest reward.
     """
     law = law_of(world)
     problem = _problem(law, notion, cells(law), segments)
@@ -89,11 +89,11 @@ def search(
     """Return the best policy over given cells, with the problem that it solves.
 
     Args:
-        law: a known or an estimated one.
-        notion: what is to be equal between groups.
-        omega: the disparity that is tolerated.
-        cell: of each profile, counted from 0.
-        begin: variables to start from, beside a greedy and an even policy.
+        law: a known or an estimated law.
+        notion: the fairness notion.
+        omega: the tolerated disparity.
+        cell: the cell of each profile, counted from 0.
+        begin: variables to start from, in addition to the greedy and the uniform policy.
     """
     problem = _problem(law, notion, cell, 1)
     return _kept(problem, omega, [*begin, *_first(problem, 0, 0)])
@@ -108,11 +108,11 @@ def _solved(
     seed: int,
     near: Sequence[Plan],
 ) -> tuple[Problem, Found]:
-    """Search with a chance for every profile."""
+    """Search for a policy with separate probabilities for every profile."""
     problem = _problem(law, notion, cells(law), segments)
     begin = [_variables(problem, each.policy) for each in near]
     if segments > 1:
-        # What is best for all time is a good start, and random ones of all segments cost much.
+        # The best stationary policy is a good start; random starts in all segments are expensive.
         _, constant = _solved(law, notion, omega, 1, starts, seed, ())
         begin.append(np.tile(constant.variables, segments))
         starts = min(starts, 1)
@@ -128,12 +128,12 @@ def _solved_in_cells(
     seed: int,
     near: Sequence[Plan],
 ) -> tuple[Problem, Found]:
-    """Search by cells: with some of the people first, then with all."""
+    """Search for a policy over cells, with a sample of the people first and then with all."""
     cell, index = cells(law), np.arange(law.profiles, dtype=np.float64)
     whole = _problem(law, notion, cell, segments)
     begin = [_variables(whole, each.policy) for each in near]
     if not begin:
-        # The sample keeps its profiles' cells: they ride along as if they were gains.
+        # Profile numbers are passed through `sample` as an extra row of gains.
         some = sample(replace(law, gain=np.vstack([law.gain, index])), PEOPLE, seed)
         kept = some.gain[-1].astype(np.int64)
         used, own = np.unique(cell[kept], return_inverse=True)
@@ -146,7 +146,7 @@ def _solved_in_cells(
 
 
 def _problem(law: Law, notion: Notion, cell: NDArray[np.int64], segments: int) -> Problem:
-    """Return the problem, with the times to begin with."""
+    """Return the problem with its initial times."""
     if define(notion).delayed:
         length = int(np.diff(mean_field.bounds(law, segments))[-1])
         times = [np.zeros(0, np.int64)] * (segments - 1) + [np.array([length])]
@@ -156,13 +156,13 @@ def _problem(law: Law, notion: Notion, cell: NDArray[np.int64], segments: int) -
 
 
 def fine(problem: Problem) -> Schedule:
-    """Return a schedule with many times, to check a policy by."""
+    """Return a schedule with many times, used to check a policy."""
     segments = len(problem.schedule.segments)
     return mean_field.even(problem.law, segments, max(11, FINE // segments))
 
 
 def _first(problem: Problem, random: int, seed: int) -> list[Floats]:
-    """Return policies to search from: the greedy one, the one that does not choose, random ones."""
+    """Return starting policies: the greedy one, the uniform one, and random ones."""
     law, draw = problem.law, np.random.default_rng(seed)
     weight = np.bincount(problem.cell, minlength=problem.cells)
     gain = np.stack([np.bincount(problem.cell, each) / weight for each in law.gain])
@@ -176,7 +176,7 @@ def _first(problem: Problem, random: int, seed: int) -> list[Floats]:
 
 
 def _kept(problem: Problem, omega: float, begin: list[Floats]) -> tuple[Problem, Found]:
-    """Return the best policy that is within omega at every time, not only at those looked at."""
+    """Return the best policy that is within omega at all times, not only at the initial ones."""
     found = optimise.best(problem, omega, begin)
     if found.gap > omega + TOLERATED:
         fairest = optimise.fairest(problem, [found.variables, *begin[:3]])
@@ -195,7 +195,7 @@ def _kept(problem: Problem, omega: float, begin: list[Floats]) -> tuple[Problem,
 
 
 def _broken(problem: Problem, found: Found, omega: float) -> Schedule | None:
-    """Return the schedule with the worst time of each segment in which omega is not kept."""
+    """Add the worst time of each segment in which omega is exceeded; None if there is none."""
     check = replace(problem, schedule=fine(problem))
     gaps = check.gaps(check.course(found.variables).rates)
     if gaps.max() <= omega + TOLERATED:
@@ -211,7 +211,7 @@ def _broken(problem: Problem, found: Found, omega: float) -> Schedule | None:
 
 
 def _variables(problem: Problem, policy: Floats) -> Floats:
-    """Return a policy over profiles as variables; a constant one is taken for every segment."""
+    """Return a policy over profiles as variables; a stationary policy is used in every segment."""
     segments, others, number_of_cells = problem.shape
     first = np.zeros(number_of_cells, np.int64)
     first[problem.cell[::-1]] = np.arange(problem.law.profiles)[::-1]

@@ -1,4 +1,4 @@
-"""Pictures of plans and frontiers."""
+"""Plots of plans and frontiers."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ def _figure(panels: int, width: float) -> tuple[Any, Any]:
 
 
 def draw_plan(plan: "Plan") -> Any:
-    """Return a figure of a plan's disparity over time, and of the rates that it compares."""
+    """Return a figure of a plan's disparity over time and of the groups' rates."""
     figure, axes = _figure(1 + len(plan.rates), 4.2 * (1 + len(plan.rates)))
     axes[0].plot(plan.times, plan.disparity, color="#000000", label="expected population")
     if plan.omega is not None:
@@ -45,7 +45,7 @@ def draw_plan(plan: "Plan") -> Any:
 
 
 def draw_frontier(frontier: "Frontier") -> Any:
-    """Return a figure of the reward against the disparity that it takes."""
+    """Return a figure of the expected reward against the disparity."""
     figure, (axis,) = _figure(1, 5.2)
     kept = sorted((p for p in frontier.plans if p.within), key=lambda plan: plan.largest)
     at = np.array([plan.largest for plan in kept])

@@ -1,7 +1,7 @@
-"""The best policy as a problem for an optimiser: variables, what to maximise, what to keep to.
+"""The best policy as an optimisation problem: variables, objective and constraints.
 
-Variables are the chances of all actions but the first, for each segment of time and each cell. In a
-small world a cell is a profile; in a large one, profiles that are alike to a planner share a cell.
+Variables are the probabilities of all actions but the first, for each segment of time and each
+cell. In a small world a cell is a profile; in a large one, similar profiles share a cell.
 """
 
 from dataclasses import dataclass
@@ -19,33 +19,33 @@ from sellf.planning.law import Floats, Law
 from sellf.planning.mean_field import Course, Schedule
 
 LEAST = 1e-3
-"""The share of a group that a rate must speak of where that share is up to decisions (predictive
-parity: the accepted). Without it a group that is never accepted would be a way to be fair."""
+"""Smallest share of a group that a rate must refer to, where that share depends on decisions (the
+accepted, for predictive parity). Otherwise never accepting a group would count as fair."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Which policy, for which people, by which notion, and when the disparity is looked at."""
+    """A planning problem: the law, the notion, the evaluation times and the cells."""
 
     law: Law
     definition: Definition
     schedule: Schedule
     cell: NDArray[np.int64]
-    """Per profile, the cell that it is decided with."""
+    """Cell of each profile."""
 
     @cached_property
     def cells(self) -> int:
-        """How many cells there are."""
+        """Number of cells."""
         return int(self.cell.max()) + 1
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
-        """Segments, actions but the first, cells."""
+        """Numbers of segments, of actions but the first, and of cells."""
         return len(self.schedule.segments), len(self.law.actions) - 1, self.cells
 
     @cached_property
     def rates(self) -> tuple[Rate, ...]:
-        """The notion's rates, then the shares that must not vanish."""
+        """The notion's rates, then the shares that must not fall below LEAST."""
         return self.definition.rates + tuple(
             Rate(f"{rate.whom} of {rate.name}", rate.among, EVERYONE, "people", rate.says)
             for rate in self.definition.rates
@@ -54,14 +54,14 @@ class Problem:
 
     @cached_property
     def pairs(self) -> Floats:
-        """(pairs, groups): each row is the difference of two groups, in every order."""
+        """Differences of all ordered pairs of groups, (pairs, groups)."""
         groups = range(len(self.law.groups))
         unit = np.eye(len(groups))
         return np.stack([unit[one] - unit[other] for one, other in permutations(groups, 2)])
 
     @cached_property
     def _summed(self) -> csr_array:
-        """(cells, profiles): adds up what profiles of a cell have."""
+        """Matrix that sums over the profiles of each cell, (cells, profiles)."""
         profiles = np.arange(self.law.profiles)
         return csr_array(
             (np.ones(self.law.profiles), (self.cell, profiles)),
@@ -70,14 +70,14 @@ class Problem:
 
     @cached_property
     def simplex(self) -> csr_array | None:
-        """(segments x cells, variables), the sums that are 1 at most; None where bounds say so."""
+        """Sums that must not exceed 1, (segments x cells, variables); None where bounds suffice."""
         segments, others, cells = self.shape
         if others == 1:
             return None
         return csr_array(np.kron(np.eye(segments), np.kron(np.ones((1, others)), np.eye(cells))))
 
     def policy(self, variables: Floats) -> Floats:
-        """Return the chances of all actions, (segments, actions, profiles)."""
+        """Return the probabilities of all actions, (segments, actions, profiles)."""
         chances = variables.reshape(self.shape)[:, :, self.cell]
         first = np.clip(1 - chances.sum(axis=1, keepdims=True), 0.0, 1.0)
         return np.concatenate([first, chances], axis=1)
@@ -100,17 +100,17 @@ class Problem:
         return flat[:, 0], flat[:, 1:].T
 
     def differences(self, rates: Floats) -> Floats:
-        """Return what is to stay below omega: (times x rates x pairs, ...).
+        """Return the differences that must stay below omega, (times x rates x pairs, ...).
 
         Args:
-            rates: (times, rates, groups, ...), of all that `rates` names.
+            rates: values of all `rates`, (times, rates, groups, ...).
         """
         own = rates[:, : len(self.definition.rates)]
         found = np.einsum("pg,trg...->trp...", self.pairs, own)
         return found.reshape(-1, *found.shape[3:])
 
     def shares(self, rates: Floats) -> Floats:
-        """Return what is to stay above LEAST."""
+        """Return the shares that must stay above LEAST."""
         own = rates[:, len(self.definition.rates) :]
         return own.reshape(-1, *own.shape[3:])
 
@@ -120,14 +120,14 @@ class Problem:
 
 
 def make(law: Law, notion: Notion, schedule: Schedule, cell: NDArray[np.int64]) -> Problem:
-    """Return the problem of planning by a notion; refuse people that it does not speak of."""
+    """Return the planning problem; refuse groups for which the notion is not defined."""
     problem = Problem(law, define(notion), schedule, cell)
     half = problem.course(np.full(problem.shape, 1 / len(law.actions)).ravel())
     bad = np.isnan(half.rates).any(axis=0)
     if bad.any():
         rate, group = np.argwhere(bad)[0]
         raise InputError(
-            f"{law.groups[group]} has no {problem.rates[rate].whom}, so that {notion} cannot "
-            "compare it: leave the group out, or choose another notion."
+            f"{law.groups[group]} has no {problem.rates[rate].whom}, so {notion} is not defined "
+            "for it: leave the group out, or choose another notion."
         )
     return problem

@@ -1,4 +1,4 @@
-"""What a plan comes to: a policy, its reward, its disparity over time, and what binds."""
+"""The result of planning: a policy, its reward, its disparity over time, and what binds."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,26 +19,26 @@ from sellf.planning.optimise import TOLERATED, Found
 from sellf.planning.problem import Problem
 
 BINDS = 1e-4
-"""A difference this near to omega binds."""
+"""Distance from omega up to which a difference counts as binding."""
 NEVER = 1e-9
-"""Chances below this are taken for it where log-odds are asked for: those of 0 are infinite."""
+"""Lower limit of probabilities in log-odds, which would be infinite at 0."""
 
 
 class Binding(NamedTuple):
-    """A stretch of time over which a constraint binds."""
+    """A period during which a constraint binds."""
 
     first: int
     last: int
-    """In decisions since the start."""
+    """First and last time, in decisions since the start."""
     rate: str
     higher: str
     lower: str
-    """Of which groups: their rates are omega apart."""
+    """The two groups, whose rates differ by omega."""
 
 
 @dataclass(frozen=True)
 class Plan(Table):
-    """The best policy that was found, and what to expect of it."""
+    """The best policy that was found, with its expected reward and disparity."""
 
     world: str
     notion: Notion
@@ -46,50 +46,50 @@ class Plan(Table):
     groups: tuple[str, ...]
     actions: tuple[str, ...]
     policy: Floats
-    """(segments, actions, profiles), the chance of each action."""
+    """Action probabilities, (segments, actions, profiles)."""
     bounds: NDArray[np.int64]
-    """The decisions with which segments begin, and the horizon."""
+    """First decisions of the segments, and the horizon."""
     reward: float
-    """The expected resource at the end, if it may be overdrawn meanwhile."""
+    """Expected resource at the end, if it may be negative in between."""
     times: NDArray[np.int64]
-    """In decisions since the start."""
+    """Times in decisions since the start."""
     disparity: Floats
-    """(times,), of the expected population as it is then."""
+    """Disparity of the expected population at each time, (times,)."""
     rates: dict[str, Floats]
-    """By name (times, groups): what the notion compares."""
+    """Rates that the notion compares, by name, (times, groups)."""
     binding: tuple[Binding, ...]
     within: bool
-    """Whether omega can be kept to; if not, this is the smallest disparity that was found."""
+    """Whether omega can be met; if not, the plan has the smallest disparity that was found."""
 
     @property
     def segments(self) -> int:
-        """How many policies follow each other."""
+        """Number of consecutive policies."""
         return len(self.policy)
 
     @property
     def largest(self) -> float:
-        """The disparity that omega is about: the largest, or that at the end (qualification)."""
+        """Disparity that omega limits: the largest or, for qualification, the one at the end."""
         delayed = define(self.notion).delayed
         return float(self.disparity[-1] if delayed else self.disparity.max())
 
     @property
     def mean(self) -> float:
-        """The disparity, averaged over time."""
+        """Mean disparity over time."""
         return float(np.trapezoid(self.disparity, self.times) / max(self.times[-1], 1))
 
     @property
     def reached(self) -> int | None:
-        """The time from which on the disparity is within omega; None if it never is."""
+        """Time from which the disparity stays within omega; None if there is none."""
         limit = np.inf if self.omega is None else self.omega + TOLERATED
         above = np.flatnonzero(self.disparity > limit)
         later = 0 if not above.size else int(above[-1]) + 1
         return int(self.times[later]) if later < len(self.times) else None
 
     def at(self, time: int) -> Policy:
-        """Return the policy for a decision, as simulations and evaluations take it.
+        """Return the policy at a time, in the form used by simulations and evaluations.
 
         Args:
-            time: how many decisions came before.
+            time: the number of earlier decisions.
         """
         time = whole("time", time, low=0, high=int(self.bounds[-1]))
         segment = min(np.searchsorted(self.bounds, time, side="right") - 1, self.segments - 1)
@@ -102,7 +102,7 @@ class Plan(Table):
         return policy
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as one plain object."""
+        """Return the results as a dictionary that can be written as JSON."""
         return {
             "omega": self.omega,
             "reward": self.reward,
@@ -149,26 +149,26 @@ class Plan(Table):
         return "\n".join([self._title(), table, *([f"omega binds {binds}"] if binds else [])])
 
     def plot(self) -> Any:
-        """Draw the disparity over time, and the rates of the groups."""
+        """Plot the disparity over time and the rates of the groups."""
         from sellf.planning.plots import draw_plan
 
         return draw_plan(self)
 
 
 def describe(problem: Problem, found: Found, omega: float | None, schedule: Schedule) -> Plan:
-    """Return a policy with all there is to say of it.
+    """Return the plan with all its results.
 
     Args:
-        problem: what was planned.
+        problem: the planning problem.
         found: the policy.
-        omega: what was tolerated.
-        schedule: the times to say it for.
+        omega: the tolerated disparity.
+        schedule: the times to report.
     """
     law, own = problem.law, problem.definition.rates
     course = replace(problem, schedule=schedule).course(found.variables)
     rates = course.rates[:, : len(own)]
     within = omega is None or found.gap <= omega + TOLERATED
-    # At a segment's end the next one's policy decides: each time once.
+    # Each time is listed once: at a segment's end, the policy of the next segment decides.
     times, place = np.unique(schedule.times[::-1], return_index=True)
     place = len(schedule.times) - 1 - place
     ends = [part.begin for part in schedule.segments]
@@ -194,7 +194,7 @@ def describe(problem: Problem, found: Found, omega: float | None, schedule: Sche
 
 
 def _binding(plan: Plan, omega: float, at_the_end: bool) -> list[Binding]:
-    """Return the stretches over which two groups are omega apart."""
+    """Return the periods during which the rates of two groups differ by omega."""
     found = []
     for name, values in plan.rates.items():
         for high, higher in enumerate(plan.groups):

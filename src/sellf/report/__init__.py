@@ -22,7 +22,7 @@ def audit(result: "Audit | Audits", words: "Words | None" = None) -> str:
 
     Args:
         result: the audit.
-        words: what to call decisions and outcomes.
+        words: the words for accepted and for a good outcome.
     """
     check()
     from sellf.report.audits import report
@@ -31,12 +31,12 @@ def audit(result: "Audit | Audits", words: "Words | None" = None) -> str:
 
 
 def audit_as(result: "Audit | Audits", kind: str, words: "Words | None" = None) -> bytes:
-    """Return the report of an audit as a file: "html", "xlsx", or "pdf" for a summary of a page.
+    """Return the report of an audit as a file: "html", "xlsx", or "pdf" for a one-page summary.
 
     Args:
         result: the audit.
-        kind: of the file.
-        words: what to call decisions and outcomes.
+        kind: the kind of file.
+        words: the words for accepted and for a good outcome.
     """
     check()
     from sellf.report.audits import page
@@ -71,12 +71,12 @@ def runs(
     """Return the report of one run, or the comparison of several, as one HTML file.
 
     Args:
-        folders: of runs, or folders that hold runs.
-        policies: others to compare with them, by name: whatever `sellf.evaluate` takes, or a list
-            of several that differ in their seed. They meet the same populations as the runs, which
-            have to be of one world and notion.
-        out: where it will be written; it is part of the command that the report names.
-        notify: is told what takes long.
+        folders: the folders of runs, or folders that contain several runs.
+        policies: other policies to compare with the runs, by name: anything that `sellf.evaluate`
+            takes, or a list of policies that differ in their seed. They are deployed to the same
+            populations as the runs, which have to be of one world and notion.
+        out: where the report will be written; it is part of the command that the report names.
+        notify: called with a message before steps that take long.
     """
     check()
     _check_training()
@@ -91,7 +91,7 @@ def runs(
 
 
 def study(results: "Results", command: str = "") -> str:
-    """Return the report of a study as one HTML file; `command` is what to type to get it again."""
+    """Return the report of a study as one HTML file; `command` is what to type to repeat it."""
     check()
     from sellf.report.studies import report
 
@@ -108,10 +108,10 @@ def stored_study(
     """Return the report of a study from the runs in a store, as one HTML file.
 
     Args:
-        name: of a study that comes with sellf, of several ("paper"), or a TOML file.
-        quick: its small version.
+        name: the name of a built-in study or collection ("paper"), or a TOML file.
+        quick: report the reduced version of the study.
         store: the folder of runs (default: $SELLF_STORE, else sellf-store).
-        out: where it will be written; it is part of the command that the report names.
+        out: where the report will be written; it is part of the command that the report names.
     """
     check()
     from sellf.studies import collection, spec
@@ -146,14 +146,14 @@ def of_paths(
     quick: bool = False,
     store: Path | None = None,
 ) -> str:
-    """Return the report of what paths hold: an audit's JSON, folders of runs, a study, or an index.
+    """Return the report of some paths: an audit's JSON, folders of runs, a study, or an index.
 
     Args:
         paths: one file, the name of one study, or any number of folders; several files, or
             files and folders, for an index of them all.
-        out: where it will be written.
-        notify: is told what takes long.
-        quick: (study) its small version.
+        out: where the report will be written.
+        notify: called with a message before steps that take long.
+        quick: (study) report its reduced version.
         store: (study) the folder of runs.
     """
     if len(paths) == 1 and _names_study(paths[0]):
@@ -186,8 +186,8 @@ def index(
 
     Args:
         paths: files that `sellf audit --json` wrote, and folders of runs, in any number.
-        out: where it will be written; it is part of the command that the index names.
-        notify: is told what takes long.
+        out: where the index will be written; it is part of the command that the index names.
+        notify: called with a message before steps that take long.
     """
     check()
     from sellf.audit.saved import read
@@ -208,7 +208,7 @@ def index(
 
 
 def inputs(paths: Sequence[Path], store: Path | None = None) -> list[Path]:
-    """Return the files, and folders full of them, that the report of these paths is made from."""
+    """Return the files and folders from which the report of these paths is made."""
     runs = [run for path in paths if path.is_dir() for run in (path, *path.iterdir())]
     read = [path for path in paths if path.is_file()]
     read += [run / name for run in runs for name in RUN]
@@ -231,7 +231,7 @@ def _names_study(path: Path) -> bool:
 
 
 def check() -> None:
-    """Refuse to begin what cannot be finished: a report needs Jinja2."""
+    """Refuse to start if Jinja2, which a report needs, is not installed."""
     if find_spec("jinja2") is None:
         raise InputError("a report needs Jinja2: type `pip install 'sellf[report]'`.")
 

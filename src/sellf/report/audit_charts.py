@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sellf.audit.assumptions import nothing_hidden
 from sellf.audit.result import Audit, GroupFigures
 from sellf.fairness.notions import define
 from sellf.logs.names import say
@@ -28,7 +29,7 @@ def _meaning(audit: Audit) -> str:
 
 
 def disparity(audits: Sequence[Audit]) -> Rows:
-    """Return the disparity by notion, beside what is tolerated."""
+    """Return the chart of the disparity by notion, with the tolerance."""
     first = audits[0]
     level = f"{confidence(first.delta)} interval"
     marks = [
@@ -44,7 +45,7 @@ def disparity(audits: Sequence[Audit]) -> Rows:
         for a in audits
     )
     return Rows(
-        title="The disparity, and what is tolerated",
+        title="The disparity and the tolerance",
         text=f"Largest minus smallest group, by notion. {answers}. A bar left of the line is fair, "
         "right of it unfair, across it open.",
         x_label="disparity",
@@ -59,12 +60,12 @@ def disparity(audits: Sequence[Audit]) -> Rows:
 
 
 def _estimate(group: GroupFigures) -> float:
-    """Return a group's estimate; NaN where the log tells nothing, not even of its accepted."""
+    """Return a group's estimate; NaN if the log does not identify any part of it."""
     return group.value if group.unidentified < 1 else float("nan")
 
 
 def groups(audit: Audit) -> Rows:
-    """Return the utility of every group."""
+    """Return the chart of the utility of every group."""
     items = sorted(audit.by_group.items(), key=lambda item: -item[1].value)
     groups = [group for _, group in items]
     marks = [
@@ -78,8 +79,8 @@ def groups(audit: Audit) -> Rows:
     highest = max((g.value for g in groups if g.unidentified < 1), default=groups[0].value)
     return Rows(
         title=f"{audit.notion.capitalize()} by group",
-        text=f"For each group {_meaning(audit)}. All bars hold at once with "
-        f"{confidence(audit.delta)} confidence; estimates outside the shaded stretch are more than "
+        text=f"For each group {_meaning(audit)}. All bars hold jointly with "
+        f"{confidence(audit.delta)} confidence; estimates outside the shaded band are more than "
         f"{audit.omega:g} below the highest.",
         x_label=audit.notion,
         names=distinct([shown(say(name)) for name, _ in items]),
@@ -94,20 +95,20 @@ def groups(audit: Audit) -> Rows:
 
 
 def doubts(audit: Audit) -> list[Block]:
-    """Return how much hidden knowledge the verdict bears."""
+    """Return the chart of how sensitive the verdict is to information that the log lacks."""
     doubts = audit.sensitivity
     middle = [(d.low + d.high) / 2 for d in doubts]
     if audit.overturned_at is None:
-        verdict = "The verdict is open to begin with."
+        verdict = "The verdict is undetermined from the start."
     elif audit.overturned_at == float("inf"):
         verdict = "No such factor overturns the verdict."
     else:
         verdict = f"The smallest factor that overturns the verdict is {audit.overturned_at:.2f}."
     return [
         Plot(
-            title=f"How much hidden knowledge {audit.notion}'s verdict bears",
+            title=f"Sensitivity of the verdict on {audit.notion} to hidden knowledge",
             text="The range of the disparity if the odds of acceptance of people who look alike "
-            f"in the log differed by a factor. {verdict}",
+            f"in the log differed by a factor of up to L. {verdict}",
             x_label="factor L",
             y_label="disparity",
             series=[
@@ -126,12 +127,12 @@ def doubts(audit: Audit) -> list[Block]:
 
 
 def periods(audit: Audit) -> Plot:
-    """Return the disparity over time."""
+    """Return the chart of the disparity over time."""
     periods = audit.periods
     positions = numbers(range(len(periods)))
     series = [
         Series(
-            "each period by itself",
+            "each period separately",
             positions,
             numbers(p.value for p in periods),
             numbers(p.low for p in periods),
@@ -139,9 +140,9 @@ def periods(audit: Audit) -> Plot:
             colour=0,
         )
     ]
-    text = "Each period by itself"
+    text = "Each period separately"
     if audit.drift is None:
-        text += ", and everything up to its end. Either holds"
+        text += ", and all periods up to its end. Either holds"
         series.append(
             Series(
                 "everything so far (middle)",
@@ -154,10 +155,10 @@ def periods(audit: Audit) -> Plot:
             )
         )
     else:
-        text += "; the log drifts, so nothing is said of all periods together. The intervals hold"
+        text += "; the log drifts, so periods are not pooled. The intervals hold"
     return Plot(
         title=f"The disparity in {audit.notion} over time",
-        text=f"{text} for all periods at once with {confidence(audit.delta)} confidence.",
+        text=f"{text} for all periods jointly with {confidence(audit.delta)} confidence.",
         x_label="period",
         y_label="disparity",
         x_names=[p.name for p in periods],
@@ -168,25 +169,20 @@ def periods(audit: Audit) -> Plot:
     )
 
 
-def nothing_hidden(audit: Audit) -> bool:
-    """Return whether the log also holds the outcomes of the rejected."""
-    return any("outcomes of the rejected" in line for line in audit.assumptions)
-
-
 def overlap(audits: Sequence[Audit]) -> list[Section]:
-    """Return who could have been accepted; the same for all notions."""
-    title = "What the accepted can tell of the rejected"
+    """Return the section on propensities, which are the same for all notions."""
+    title = "What the accepted can tell about the rejected"
     found = next((audit.overlap for audit in audits if audit.overlap is not None), None)
     if found is None:
         if not any(define(audit.notion).hides for audit in audits):
             return []
-        if nothing_hidden(audits[0]):
+        if nothing_hidden(audits[0].assumptions):
             return []
         text = (
             "The log does not say how likely each person was to be accepted (no propensities), and "
             "has nothing to estimate it from. So nothing is concluded about the rejected: each of "
-            "their outcomes may be good or bad, and the intervals are as wide as that. Record the "
-            "chance of every decision, or name features with --feature."
+            "their outcomes may be good or bad, and the intervals allow for both. Record the "
+            "propensity of every decision, or name features with --feature."
         )
         return [Section(title, [Paragraph(text)])]
     groups = audits[0].by_group
@@ -201,9 +197,9 @@ def overlap(audits: Sequence[Audit]) -> list[Section]:
     none = sum(found.below.values())
     everyone = sum(total.values())
     text = (
-        "How likely people of each group were to be accepted. Of the rejected with a small chance "
-        "few alike were accepted, so intervals are wide; below "
-        f"{level} nothing is concluded: that is {none:,} of {everyone:,} people."
+        "How likely people of each group were to be accepted. Where the probability is small, few "
+        "people like the rejected were accepted, so intervals are wide; below "
+        f"{level} nothing is concluded, which concerns {none:,} of {everyone:,} people."
     )
     chart = Shares(
         title="Chance of acceptance, by group",

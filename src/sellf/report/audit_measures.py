@@ -1,4 +1,4 @@
-"""What was asked for beside the disparity, as sections of a report."""
+"""The sections of a report on measures in addition to the disparity."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from sellf.report.page import Block, Grid, Items, Section
 
 
 def sections(audit: Audit) -> list[Section]:
-    """Return a section for each result."""
+    """Return a section for each measure."""
     found = []
     for name, measured in audit.measures.items():
         blocks = BLOCKS[name](measured)
@@ -84,9 +84,9 @@ def _within(found: Within) -> list[Block]:
         crude = [float("nan")] * len(rows) + [overall.crude]
         blocks.append(
             Rows(
-                title=f"{shown(pair[0])} less {shown(pair[1])}: where the difference comes from",
+                title=f"{shown(pair[0])} minus {shown(pair[1])}: where the difference comes from",
                 text=f"The difference in {found.rate} in each stratum, and over all strata as if "
-                "both groups were in the same ones. Left of 0 the first group fares worse.",
+                "both groups had the same mix of strata. Left of 0 the first group fares worse.",
                 x_label=f"difference in {found.rate}",
                 names=distinct([shown(name) for name in names]),
                 marks=[
@@ -109,7 +109,7 @@ def _proxy(found: Proxy) -> list[Block]:
     names = ["nothing assumed", f"given {shown(found.column)}, the group tells nothing more"]
     return [
         Rows(
-            title=f"{shown(found.column)} less others in {found.rate}",
+            title=f"{shown(found.column)} minus others in {found.rate}",
             text=f"{found._title()}. The second bar is what is usually reported.",
             x_label=f"difference in {found.rate}",
             names=names,
@@ -119,7 +119,7 @@ def _proxy(found: Proxy) -> list[Block]:
             interval=f"{confidence(found.delta)} interval",
             band=(-found.omega, found.omega, f"tolerated: {found.omega:g}"),
         ),
-        Grid(found._table(), "What the difference is, with and without the usual assumption"),
+        Grid(found._table(), "The difference with and without the usual assumption"),
     ]
 
 
@@ -128,14 +128,14 @@ def _against(panel: Panel) -> str:
 
 
 def verdict_early(table: dict[str, list[Any]], name: str = "verdict") -> dict[str, list[Any]]:
-    """Return a table with the verdict beside the name: the last column may be out of sight."""
+    """Return a table with the verdict next to the name; the last column may be out of view."""
     (first, names), *_ = table.items()
     rest = {key: values for key, values in table.items() if key not in (first, name)}
     return {first: names, **({name: table[name]} if name in table else {}), **rest}
 
 
 def flat(rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return dataclasses of one kind as columns, an interval as three of them."""
+    """Return the columns of a table of dataclasses; an interval has three columns."""
     columns: dict[str, list[Any]] = {}
     for row in rows:
         for name, value in vars(row).items():
@@ -158,4 +158,4 @@ BLOCKS: dict[str, Callable[[Any], list[Block]]] = {
     Panel.key: _panel,
     Within.key: _within,
 }
-"""What a section about each kind of result shows."""
+"""The blocks of a section, by kind of measure."""

@@ -1,4 +1,4 @@
-"""The data, in an audit's report: before what is concluded from them."""
+"""The section on the data in the report of an audit."""
 
 from sellf.audit.quality import Calibration, Quality
 from sellf.report.charts import Plot, Series, numbers, shown
@@ -20,7 +20,7 @@ def data(quality: Quality | None) -> list[Section]:
                 "share accepted": [one.accepted / max(one.rows, 1) for one in groups],
                 "without outcome": [one.pending for one in groups],
             },
-            "What the log has of each group",
+            "Rows of the log by group",
         )
     )
     doubtful = [*quality.look_alikes, *_columns(quality)]
@@ -48,28 +48,28 @@ def _facts(quality: Quality) -> list[tuple[str, str]]:
 
 def _columns(quality: Quality) -> list[str]:
     lines = [
-        f"Column {shown(name)!r} has a value of its own in every row: it names rows or people, and "
-        "is of no use as a feature."
+        f"Column {shown(name)!r} has a different value in every row: it identifies rows or people, "
+        "and is of no use as a feature."
         for name in quality.identifiers
     ]
     return lines + [
-        f"Column {shown(name)!r} is filled for the accepted and empty for the rejected, as what is "
-        "recorded after the decision: it must not be a feature."
+        f"Column {shown(name)!r} is filled for the accepted and empty for the rejected, as if it "
+        "were recorded after the decision: it must not be a feature."
         for name in quality.after_decision
     ]
 
 
 def _curve(found: Calibration) -> Plot:
     """Return the reliability curve of a propensity or a score."""
-    of = "are accepted" if found.of == "propensity" else "have a good outcome, of the accepted"
+    of = "are accepted" if found.of == "propensity" else "of the accepted have a good outcome"
     points = numbers(one.predicted for one in found.bins)
     seen = numbers(one.observed for one in found.bins)
     ends = [x for x in (*points, *seen) if x is not None] or [0.0, 1.0]
     low, high = min(ends), max(ends)
     return Plot(
         title=f"How well the {found.of} is calibrated",
-        text=f"In each tenth of the {found.of}: what it says, and how many {of}. On the diagonal "
-        "the two agree.",
+        text=f"In each tenth of the {found.of}: the predicted share, and how many {of}. On the "
+        "diagonal the two agree.",
         x_label=found.of,
         y_label="observed share",
         series=[

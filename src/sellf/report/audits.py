@@ -1,4 +1,4 @@
-"""The report of an audit: what a credit-risk officer needs to know of a decision log."""
+"""The report of an audit: what a credit-risk officer needs to know about a decision log."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -6,6 +6,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+from sellf.audit.assumptions import are_joint, nothing_hidden
 from sellf.audit.result import Audit, Audits, Origin
 from sellf.audit.terms import Words
 from sellf.fairness.notions import define
@@ -29,7 +30,7 @@ from sellf.report.page import (
 )
 
 WELL = 0.25
-"""A group is known well if its interval is at most this wide."""
+"""The largest width of an interval for which the group's estimate is stated in a sentence."""
 BADGES = {"fair": "✓ Fair", "unfair": "✗ Unfair", "undetermined": "? Undetermined"}
 
 
@@ -59,7 +60,7 @@ def page(result: Audit | Audits) -> Page:
                 audit.notion.capitalize(),
                 [
                     Paragraph(" ".join([answer(audit), *lead(audit)])),
-                    # Rates of a notion that has several are notions of their own on this page.
+                    # The rates of a notion with several are shown as notions of their own.
                     *([] if audit.parts else [audit_charts.groups(audit), *figures(audit)]),
                 ]
                 + [block for section in _details(audit, alone=False) for block in section.blocks],
@@ -87,10 +88,10 @@ def page(result: Audit | Audits) -> Page:
 
 
 def _kicker(audit: Audit) -> str:
-    """Return what the page is, of which file, and when it was written."""
+    """Return the line above the title: the kind of page, the files and the date."""
     what = "Audit of a decision log"
-    if not audit_charts.nothing_hidden(audit):
-        what += ", where the outcome is known of accepted people only"
+    if not nothing_hidden(audit.assumptions):
+        what += ", where the outcome is known for accepted people only"
     origin = audit.origin
     names = [] if origin is None else [shown(Path(name).name) for name in origin.files[:3]]
     of = [", ".join(names)] if names else []
@@ -98,12 +99,12 @@ def _kicker(audit: Audit) -> str:
 
 
 def rates(audit: Audit) -> list[Audit]:
-    """Return the audits of a notion's rates: itself, if it has one."""
+    """Return the audits of a notion's rates, or the audit itself if there is only one."""
     return list(audit.parts.values()) or [audit]
 
 
 def report(result: Audit | Audits, words: Words | None = None) -> str:
-    """Return the report of an audit as one HTML file, in the words that were asked for."""
+    """Return the report of an audit as one HTML file, in the given words."""
     made = page(result)
     return render(made if words is None else words.page(made))
 
@@ -161,21 +162,21 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def lead(audit: Audit) -> list[str]:
-    """Return the answer in people, and what a look at the accepted alone would have formatted."""
+    """Return the answer in numbers of people, and the disparity among the accepted alone."""
     text = [_in_people(audit)] if _known_well(audit) else []
     if not define(audit.notion).hides:
         return text
     if isnan(audit.naive):
-        return [*text, "Among the accepted alone the disparity is not even defined."]
+        return [*text, "Among the accepted alone the disparity is undefined."]
     return [
         *text,
-        f"Whoever looks at the accepted alone, as most tools do, reports a disparity of "
+        f"Among the accepted alone, which is what most tools report, the disparity is "
         f"{audit.naive:.3f}.",
     ]
 
 
 def _known_well(audit: Audit) -> list[tuple[str, float]]:
-    """Return the groups whose interval is narrow enough to speak of an estimate, lowest first."""
+    """Return the groups whose interval is narrow enough to state an estimate, lowest first."""
     known = [
         (shown(say(name)), group.value)
         for name, group in audit.by_group.items()
@@ -187,7 +188,7 @@ def _known_well(audit: Audit) -> list[tuple[str, float]]:
 def _in_people(audit: Audit) -> str:
     (low_name, low), *_, (high_name, high) = _known_well(audit)
     who, what = audit.rate.says
-    few = "" if len(_known_well(audit)) == len(audit.by_group) else ", in the groups known best"
+    few = "" if len(_known_well(audit)) == len(audit.by_group) else ", of the groups known best"
     return (
         f"Of 100 {who}, about {100 * low:.0f} {what} in {low_name} and about {100 * high:.0f} in "
         f"{high_name}{few}."
@@ -221,15 +222,15 @@ def _smallest(audit: Audit) -> str:
 
 
 def figures(audit: Audit) -> list[Block]:
-    """Return the figures of every group."""
+    """Return the table of estimates by group."""
     caption = f"{audit.notion.capitalize()} by group"
     return [
         Grid(
             audit._table(),
             caption,
             "naive: among the accepted only. imputed: with predictions in place of hidden "
-            "outcomes. ours: the estimate, between low and high. unidentified: the part of that "
-            "width that more rows like these would not remove.",
+            "outcomes. ours: the estimate, with the interval from low to high. unidentified: the "
+            "part of the interval's width that more rows like these would not remove.",
         )
     ]
 
@@ -247,7 +248,7 @@ def _details(audit: Audit, *, alone: bool = True) -> list[Section]:
     if audit.periods:
         sections.append(Section("Over time", [audit_charts.periods(audit), _period_table(audit)]))
     if audit.sensitivity:
-        sections.append(Section("If decisions knew more than the log", audit_charts.doubts(audit)))
+        sections.append(Section("If decisions used hidden knowledge", audit_charts.doubts(audit)))
     if audit.certificate is not None:
         from sellf.audit.printing import certificate_in_words
 
@@ -302,9 +303,9 @@ def _assumed(audits: Sequence[Audit]) -> Section:
         else "Some intervals hold for large samples only (asymptotic)."
     )
     blocks: list[Block] = [Items(lines), Paragraph(f"Method: {'; '.join(methods)}. {kind}")]
-    if len(audits) > 1:
+    if len(audits) > 1 and not are_joint(audits[0].assumptions):
         blocks.append(
-            Paragraph("Each notion's interval holds by itself, not all of them together.")
+            Paragraph("Each notion's interval holds separately, not all of them jointly.")
         )
     return Section("What was assumed", blocks)
 
@@ -312,18 +313,19 @@ def _assumed(audits: Sequence[Audit]) -> Section:
 def _again(origin: Origin | None) -> Section:
     if origin is None:
         return Section(
-            "How to get this again", [Paragraph("This audit does not say where it comes from.")]
+            "How to reproduce this", [Paragraph("The origin of this audit is not recorded.")]
         )
     columns = ", ".join(f"{shown(name)} ({kind})" for name, kind in origin.columns.items())
-    print_ = origin.fingerprint or "none"
+    of = shown(origin.fingerprint_of)
+    digest = f"SHA-256 of {of}: {origin.fingerprint}" if origin.fingerprint else f"of {of}"
     return Section(
-        "How to get this again",
+        "How to reproduce this",
         [
             Code(origin.command),
             Facts(
                 [
                     ("Data", f"{origin.rows:,} rows; columns {columns}"),
-                    ("Fingerprint", f"SHA-256 of {shown(origin.fingerprint_of)}: {print_}"),
+                    ("Fingerprint", digest),
                     ("Seed", "not recorded" if origin.seed is None else str(origin.seed)),
                     ("Versions", ", ".join(f"{k} {v}" for k, v in origin.versions.items())),
                 ]

@@ -1,6 +1,6 @@
-"""What a chart shows, as data: it becomes a still picture, a live one and a table.
+"""Charts as data, from which a static picture, an interactive one and a table are made.
 
-Three kinds are enough: lines or points over x, rows with intervals and marks, shares of a whole.
+There are three kinds: lines or points over x, rows with intervals and marks, shares of a whole.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 from sellf.palette import LOOKS, Marker
 
 Number = float | None
-"""A figure; None where there is none."""
+"""A number; None if it is missing."""
 STROKE = 2.2
 """The width of a line."""
 
@@ -30,17 +30,17 @@ class Series:
     x_low: list[Number] | None = None
     x_high: list[Number] | None = None
     points: bool = False
-    """Whether to draw points that no line connects."""
+    """Whether to draw points without a line."""
     labels: list[str] | None = None
-    """What each point is, for whoever points at it."""
+    """The label of each point, which its tooltip shows."""
     colour: int = 0
-    """The place of its colour in the palette; series of one colour differ in `style`."""
+    """The index of its colour in the palette; series of the same colour differ in `style`."""
     style: int = 0
-    """The place of its dash and marker."""
+    """The index of its dashes and marker in the palette."""
     small: bool = False
-    """Whether its points are of minor interest."""
+    """Whether to draw small points, for minor series."""
     step: bool = False
-    """Whether its line goes on level up to the next point, as a Pareto front does."""
+    """Whether the line is a step function, as a Pareto front is."""
 
     @property
     def marker(self) -> Marker:
@@ -48,7 +48,7 @@ class Series:
         return LOOKS[self.style % len(LOOKS)].marker
 
     def thinner(self, most: int) -> "Series":
-        """Return a line with at most so many points, the first and the last among them."""
+        """Return a line with at most `most` points, including the first and the last."""
         if self.points or len(self.x) <= most:
             return self
         kept = np.linspace(0, len(self.x) - 1, most).round().astype(int)
@@ -58,7 +58,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A straight line to compare with."""
+    """A straight reference line."""
 
     value: float
     label: str
@@ -71,27 +71,27 @@ class Plot:
 
     title: str
     text: str
-    """What it shows, in a sentence or two."""
+    """A description in one or two sentences."""
     x_label: str
     y_label: str
     series: list[Series]
     x_names: list[str] | None = None
-    """What the positions 0, 1, ... on the x axis stand for, if they are no numbers."""
+    """The names of the positions 0, 1, ... on the x axis, if it is categorical."""
     references: list[Reference] = field(default_factory=list)
     y_range: tuple[Number, Number] = (None, None)
-    """Ends of the y axis that are fixed."""
+    """The fixed ends of the y axis; None for an end that depends on the data."""
     x_range: tuple[Number, Number] = (None, None)
     spread: str = ""
-    """What the bands are."""
+    """What the bands show."""
 
     kind = "plot"
 
     def thinner(self, most: int) -> "Plot":
-        """Return the same with at most so many points a line, evenly chosen."""
+        """Return the same plot with at most `most` points per line, evenly spaced."""
         return replace(self, series=[series.thinner(most) for series in self.series])
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return every figure in it, one row a point of a series."""
+        """Return all numbers as a table, with one row per point of a series."""
         rows: list[dict[str, Any]] = []
         for series in self.series:
             for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
@@ -121,7 +121,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class Rows:
-    """One row a name: its interval, and marks on the same scale."""
+    """One row per name, with an interval and marks on the same scale."""
 
     title: str
     text: str
@@ -131,18 +131,18 @@ class Rows:
     low: list[Number] | None = None
     high: list[Number] | None = None
     interval: str = "interval"
-    """What the bars are."""
+    """What the bars show."""
     reference: Reference | None = None
     band: tuple[float, float, str] | None = None
-    """A stretch of the scale to compare with, and what it is."""
+    """The ends of a shaded part of the scale, and its name."""
     x_range: tuple[Number, Number] = (None, None)
     tabled: str = ""
-    """Which other table of the page has its figures too, if one has."""
+    """Another table of the page that contains the same numbers, if there is one."""
 
     kind = "rows"
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return every figure in it."""
+        """Return all numbers as a table."""
         columns: dict[str, list[Any]] = {"": list(self.names)}
         if self.low and self.high:
             columns |= {"low": list(self.low), "high": list(self.high)}
@@ -151,7 +151,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Shares:
-    """One row a name: what it consists of, as shares of 1."""
+    """One row per name, divided into shares that sum to 1."""
 
     title: str
     text: str
@@ -162,7 +162,7 @@ class Shares:
     kind = "shares"
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return every figure in it."""
+        """Return all numbers as a table."""
         return {"": list(self.names)} | {name: list(v) for name, v in self.parts.items()}
 
 
@@ -170,12 +170,12 @@ Chart = Plot | Rows | Shares
 
 
 def dashes(style: int) -> str | None:
-    """Return the dashes of a line as SVG has them; None for a line without gaps."""
+    """Return the dashes of a line in SVG's format; None for a solid line."""
     return " ".join(f"{STROKE * part:.3g}" for part in LOOKS[style % len(LOOKS)].dash) or None
 
 
 WIDE = 0.5
-"""Where shares spread over more than this, their axis is the whole of what is possible."""
+"""The spread of shares above which their axis runs from 0 to 1."""
 
 
 def zoomed(shares: Iterable[float]) -> tuple[float, float]:
@@ -189,17 +189,17 @@ def zoomed(shares: Iterable[float]) -> tuple[float, float]:
 
 
 def numbers(values: Any) -> list[Number]:
-    """Return plain numbers, None where there is none."""
+    """Return values as floats, with None in place of NaN and infinities."""
     return [None if math.isnan(v) or math.isinf(v) else v for v in map(float, values)]
 
 
 def number(value: Any) -> Number:
-    """Return a plain number, or None."""
+    """Return a value as a float; None if it is NaN or infinite."""
     return numbers([value])[0]
 
 
 def band(name: str, x: Any, mean: np.ndarray, spread: np.ndarray, colour: int) -> Series:
-    """Return a line, with a band around it where the spread is known; the style is the colour's."""
+    """Return a line, with a band around it if the spread is known; `colour` sets the style too."""
     half = None if np.isnan(spread).all() else np.nan_to_num(spread)
     return Series(
         name,
@@ -213,19 +213,19 @@ def band(name: str, x: Any, mean: np.ndarray, spread: np.ndarray, colour: int) -
 
 
 def shown(name: Any) -> str:
-    """Return a name as it can be shown: nothing invisible, nothing that turns text around."""
+    """Return a name that is safe to show, without invisible or text-direction characters."""
     text = str(name).encode("utf-8", "replace").decode()
     clean = "".join(c if c.isprintable() else " " for c in text).strip()
     return clean or "(no name)"
 
 
 def shortened(name: str, most: int = 28) -> str:
-    """Return a name that fits beside an axis."""
+    """Return a name shortened to fit beside an axis."""
     return name if len(name) <= most else name[: most - 1].rstrip() + "…"
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Return names that differ, the later ones with a number where they did not."""
+    """Return distinct names: repeated ones get a number."""
     seen: dict[str, int] = {}
     result = []
     for name in names:

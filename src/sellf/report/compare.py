@@ -1,4 +1,4 @@
-"""The report of runs: one by itself, or many compared."""
+"""The report of one run, or the comparison of several."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from sellf.studies.statistics import DEVIATION, INTERVAL
 from sellf.studies.summary import format_settings, format_value
 
 MOST_COMMANDS = 30
-"""Commands that a report names to train its runs again."""
+"""The largest number of training commands that a report lists."""
 
 
 def report(runs: Sequence[Run], command: str) -> str:
@@ -62,7 +62,7 @@ def page(runs: Sequence[Run], command: str) -> Page:
     if waiting:
         callouts.append(
             Callout(
-                "Not finished, so not deployed: only their learning is shown",
+                "Not finished, so not deployed: only their training is shown",
                 [f"{name}: type `sellf train --resume {name}`" for name in waiting[:10]],
             )
         )
@@ -82,7 +82,7 @@ def page(runs: Sequence[Run], command: str) -> Page:
 
 
 def parts_of(configurations: Sequence[Configuration]) -> list[Section]:
-    """Return the pictures and numbers of what may be compared."""
+    """Return the charts and tables of configurations that may be compared."""
     done = [one for one in configurations if one.done]
     sections = []
     if done:
@@ -103,17 +103,17 @@ def parts_of(configurations: Sequence[Configuration]) -> list[Section]:
         bounded = [one for one in learned if run_charts.bounded(one)]
         if bounded:
             sections.append(
-                Section("What the theory's bound is made of", run_charts.bound(bounded))
+                Section("The terms of the theoretical bound", run_charts.bound(bounded))
             )
     return sections
 
 
 def answer(configurations: Sequence[Configuration]) -> list[str]:
-    """Return what runs came to: the answer, and a sentence more if rewards tell another story."""
+    """Return the result of runs in a sentence, and another one if rewards rank them differently."""
     done = [one for one in configurations if one.done]
     first = configurations[0].runs[0]
     if not done:
-        return [f"{configurations[0].name} on {first.world} is not trained to the end yet."]
+        return [f"{configurations[0].name} on {first.world} is not fully trained yet."]
     omega = omega_of(configurations)
     fairest = min(done, key=lambda one: one.mean("true"))
     richest = max(done, key=lambda one: one.mean("reward"))
@@ -141,7 +141,7 @@ def answer(configurations: Sequence[Configuration]) -> list[str]:
 
 
 def summary(configurations: Sequence[Configuration]) -> Grid:
-    """Return a line a configuration: reward, disparity in every view, acceptance by group."""
+    """Return a table by configuration: reward, disparity in every view, acceptance by group."""
     first = configurations[0].evaluations[0]
     several = any(len(one.done) > 1 for one in configurations)
     columns: dict[str, list[Any]] = {
@@ -171,10 +171,10 @@ def summary(configurations: Sequence[Configuration]) -> Grid:
     how = f"±: half of the {INTERVAL}" if several else f"std: {DEVIATION}"
     return Grid(
         columns,
-        f"What deployments came to; {first.notion}",
+        f"Results of the deployments; {first.notion}",
         f"{how}. true: in the last decisions, with hidden outcomes; exact: of the whole "
-        "population, free of chance; imputed: with predictions in place of hidden outcomes; "
-        "accepted only: what most tools report.",
+        "population, without sampling noise; imputed: with predictions in place of hidden "
+        "outcomes; accepted only: what most tools report.",
         best,
     )
 
@@ -182,7 +182,7 @@ def summary(configurations: Sequence[Configuration]) -> Grid:
 def best_in(
     values: Sequence[float], name: str, choose: Callable[..., float]
 ) -> frozenset[tuple[int, str]]:
-    """Return the best cells of a column, all of them if several are as good."""
+    """Return the best cells of a column, including ties."""
     known = [value for value in values if value == value]
     if len(known) < 2:
         return frozenset()
@@ -219,10 +219,10 @@ def _kicker(runs: Sequence[Run]) -> str:
 def _explain(runs: Sequence[Run]) -> str:
     found = next((run.evaluation for run in runs if run.evaluation is not None), None)
     if found is None:
-        return "Nothing was deployed yet."
+        return "No agent has been deployed yet."
     return (
         f"Each agent was deployed to {found.deployments} new populations. The decision maker never "
-        "sees the outcome of a rejected person; the true disparity here does."
+        "sees the outcome of a rejected person; the true disparity here takes it into account."
     )
 
 
@@ -249,10 +249,10 @@ def _assumed(runs: Sequence[Run]) -> Section:
         "What was assumed",
         [
             Paragraph(
-                f"All of this happens in a simulated world ({worlds}), whose hidden outcomes are "
-                "known to this report and not to the algorithms that may not see them. Seeds "
-                "differ: a difference between algorithms that is not larger than the bands may be "
-                "chance."
+                f"All results are from a simulated world ({worlds}), whose hidden outcomes are "
+                "known to this report and not to the algorithms that may not see them. Results "
+                "vary between seeds: a difference between algorithms that is not larger than the "
+                "bands may be due to chance."
             )
         ],
     )
@@ -272,11 +272,11 @@ def _again(runs: Sequence[Run], command: str) -> Section:
     blocks: list[Block] = [Code("\n".join([*commands[:MOST_COMMANDS], *more, command]))]
     if facts:
         blocks.append(Facts(facts))
-    return Section("How to get this again", [*blocks, Heading("Settings"), settings_of(runs)])
+    return Section("How to reproduce this", [*blocks, Heading("Settings"), settings_of(runs)])
 
 
 def settings_of(runs: Sequence[Run]) -> Grid:
-    """Return the settings of runs, a column for each configuration."""
+    """Return a table of the settings of runs, with one column per configuration."""
     own = [run for run in runs if not run.elsewhere]
     found = {one.name: one.runs[0].spec.hyperparameters for one in configurations_of(own)}
     names = list(dict.fromkeys(name for own in found.values() for name in own))
@@ -287,7 +287,7 @@ def settings_of(runs: Sequence[Run]) -> Grid:
 
 
 def training_command(run: Run) -> str:
-    """Return what to type to train a run again."""
+    """Return the command that trains a run again."""
     spec = run.spec
     arguments = ["sellf", "train", spec.world.name, spec.algorithm.name, "--notion", spec.notion]
     arguments += ["--steps", str(spec.steps), "--seed", str(spec.seed), "--out", run.name]

@@ -1,4 +1,4 @@
-"""Runs that differ in their seed alone, and what they came to together."""
+"""Runs that differ only in their seed, and their results taken together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from sellf.studies.summary import format_settings
 from sellf.training.evaluation import Evaluation
 
 MOST_LINES = 8
-"""Lines in one picture, and algorithms with pictures of their own; the table has all."""
+"""The largest number of lines in a chart, and of algorithms with their own; tables have all."""
 OMEGA = 0.05
-"""What is tolerated where no run says."""
+"""The tolerated disparity if no run has one."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Runs that differ in their seed alone."""
+    """Runs that differ only in their seed."""
 
     name: str
     runs: list[Run]
 
     @cached_property
     def done(self) -> list[Run]:
-        """Those that were deployed."""
+        """The runs that were deployed."""
         return [run for run in self.runs if run.evaluation is not None]
 
     @cached_property
     def evaluations(self) -> list[Evaluation]:
-        """Of the runs that were deployed."""
+        """The evaluations of the runs that were deployed."""
         return [run.evaluation for run in self.runs if run.evaluation is not None]
 
     def estimate(self, what: str) -> Estimate:
@@ -51,12 +51,12 @@ class Configuration:
 
     @property
     def imputes(self) -> bool:
-        """Whether labels are predicted: without that the imputed figures mean nothing."""
+        """Whether labels are predicted; otherwise the imputed figures are meaningless."""
         return self.runs[0].spec.has_predictor
 
     @property
     def learned(self) -> list[Run]:
-        """Its runs with metrics, as many iterations each."""
+        """The runs with metrics that have the same number of iterations."""
         found = [run for run in self.runs if len(run.metrics.get("reward", ()))]
         length = min((len(run.metrics["reward"]) for run in found), default=0)
         return [run for run in found if len(run.metrics["reward"]) == length]
@@ -87,19 +87,19 @@ def configurations_of(runs: Sequence[Run]) -> list[Configuration]:
 
 
 def looks_of(configurations: Sequence[Configuration]) -> list[int]:
-    """Return how each is drawn, as figures of studies draw it."""
+    """Return the look of each configuration, the same as in the figures of studies."""
     return palette.places_of([one.runs[0].spec.algorithm.name for one in configurations])
 
 
 def omega_of(configurations: Sequence[Configuration]) -> float:
-    """Return what is tolerated."""
+    """Return the tolerated disparity."""
     specs = [run.spec for configuration in configurations for run in configuration.runs]
     known = [spec.omega for spec in specs if spec.omega is not None]
     return known[0] if known else OMEGA
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list within a sentence; of many, the first."""
+    """Return names as an enumeration in a sentence; if there are many, only the first ones."""
     names = list(names)
     if len(names) > MOST_LINES:
         names = [*names[:MOST_LINES], f"{len(names) - MOST_LINES} more"]

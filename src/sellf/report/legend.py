@@ -1,4 +1,4 @@
-"""What is drawn in a chart, with a small picture of each."""
+"""The legend of a chart."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sellf.report.svg import bar_swatch, swatch, tag
 
 
 def entries(chart: Chart) -> list[dict[str, Any]]:
-    """Return the entries of a chart's legend; `key` names what a click on it shows or hides."""
+    """Return the entries of a chart's legend; `key` identifies what a click shows or hides."""
     if isinstance(chart, Plot):
         found = [_entry(str(i), s.name, _series(s)) for i, s in enumerate(chart.series)]
         if chart.spread:

@@ -1,4 +1,4 @@
-"""The index of many audits and runs: a line for each, and what there is to know of it below."""
+"""The index of several audits and runs: a line for each, and its details below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def saved(path: Path, result: Audit | Audits) -> list[SavedAudit]:
 
 
 def report(audits: Sequence[SavedAudit], runs: Sequence["Run"], command: str) -> str:
-    """Return the index as one HTML file; `command` is what was typed for it."""
+    """Return the index as one HTML file; `command` is the command that makes it."""
     return render(page(audits, runs, command))
 
 
@@ -59,7 +59,7 @@ def page(audits: Sequence[SavedAudit], runs: Sequence["Run"], command: str) -> P
         Section(title, _run_detail(run), listed=False)
         for title, run in zip(run_titles, runs, strict=True)
     ]
-    sections.append(Section("How to get this again", [Code(command)]))
+    sections.append(Section("How to reproduce this", [Code(command)]))
     return Page(
         title="Index of audits and runs",
         kicker=" and ".join(_counted(audits, runs)),
@@ -77,7 +77,7 @@ def _counted(audits: Sequence[SavedAudit], runs: Sequence["Run"]) -> list[str]:
 
 
 def _answer(audits: Sequence[SavedAudit], runs: Sequence["Run"]) -> str:
-    """Return how many audits came to which verdict, and between what runs lie."""
+    """Return the counts of the audits' verdicts, and the range of the runs' disparities."""
     sentences = []
     if audits:
         found = [one.audit.verdict for one in audits]
@@ -122,7 +122,7 @@ def _audit_lines(audits: Sequence[SavedAudit], titles: list[str]) -> list[Block]
         x_range=(0.0, None),
         tabled="the table of audits",
     )
-    note = "accepted only: what a tool reports that drops the rejected. date: of the file."
+    note = "accepted only: what a tool that drops the rejected reports. date: of the file."
     return [Grid(columns, "A line for each audit", note, links=titles), chart]
 
 
@@ -139,7 +139,7 @@ def _run_lines(runs: Sequence["Run"], titles: list[str]) -> list[Block]:
         "seed": [run.spec.seed for run in runs],
         "date": [_date(Path(run.name) / "config.json") for run in runs],
     }
-    note = "A run without figures is not finished. date: on which it was begun."
+    note = "A run without figures is not finished. date: when it was started."
     chart = Rows(
         title="The true disparity of every run",
         text="Means over deployments. Runs of different worlds or notions cannot be compared.",
@@ -159,7 +159,7 @@ def _audit_detail(one: SavedAudit) -> list[Block]:
     audit = one.audit
     blocks: list[Block] = [
         Paragraph(" ".join([audit_pages.answer(audit), *audit_pages.lead(audit)])),
-        # A notion of several rates has its groups' figures in those.
+        # For a notion of several rates, the figures of groups belong to the rates.
         *(block for rate in audit_pages.rates(audit) for block in audit_pages.figures(rate)),
     ]
     facts = [("File", shown(one.file)), ("Method", audit.method)]

@@ -1,4 +1,4 @@
-"""One self-contained HTML file: the answer, the picture, the numbers, the rest."""
+"""The pages of reports: one self-contained HTML file each."""
 
 import base64
 import hashlib
@@ -18,25 +18,25 @@ from sellf.report.charts import STROKE, Chart, Plot, Rows, Shares, distinct, sho
 from sellf.text import plain
 
 MOST_ROWS = 40
-"""Rows in one picture; all of them are in the table behind it."""
+"""The largest number of rows in a chart; the table behind it has all of them."""
 LARGEST = 2_900_000
-"""Bytes that a report may have."""
+"""The largest size of a report in bytes."""
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How much of what a page holds is written out."""
+    """How much detail a page contains."""
 
     points: int = 10_000
-    """Points a line may have."""
+    """The largest number of points of a line."""
     again: bool = True
-    """Whether what is not drawn is in the table behind its picture if it is in another one too."""
+    """Whether a chart's table contains rows that are not drawn and that another table has too."""
     exact: bool = True
-    """Whether tables hold more digits than they show, to sort by."""
+    """Whether tables contain more digits than they show, for sorting."""
     letters: int = 10_000
-    """Letters a name may have."""
+    """The largest length of a name."""
     undrawn: bool = True
-    """Whether pictures hold what is not drawn, to be searched for."""
+    """Whether charts contain rows that are not drawn, for searching."""
 
 
 DETAILS = (
@@ -46,7 +46,7 @@ DETAILS = (
     *(Detail(points, again=False, exact=False) for points in (25, 12, 6)),
     *(Detail(6, False, False, letters, undrawn=False) for letters in (100, 50, 12)),
 )
-"""What is tried in turn, until a report is no larger than it may be."""
+"""Levels of detail, tried in turn until a report is small enough."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Grid:
     caption: str
     note: str = ""
     best: frozenset[tuple[int, str]] = frozenset()
-    """Cells to mark, by row and column."""
+    """Cells to mark as best, by row and column."""
     links: Sequence[str] = ()
-    """Titles of the sections that the rows lead to."""
+    """Titles of the sections that the rows link to."""
     detail: Detail = field(default_factory=Detail)
 
     kind = "grid"
@@ -84,7 +84,7 @@ class Grid:
 
     def _cell(self, value: Any, numeric: bool, *, best: bool) -> dict[str, Any]:
         text = shortened(formatted(value), self.detail.letters)
-        # What is shown can be sorted by as well, unless it is written with commas.
+        # The text itself can be sorted by, unless it contains commas.
         sortable = numeric and (self.detail.exact or "," in text)
         number = _sortable(value) if sortable else None
         return {"text": text, "numeric": numeric, "value": number, "best": best}
@@ -116,7 +116,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what they stand for."""
+    """Names and their values."""
 
     facts: Sequence[tuple[str, str]]
     kind = "facts"
@@ -124,7 +124,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to type; what would command a terminal is written out."""
+    """A command to type, with control characters escaped."""
 
     text: str
     kind = "code"
@@ -135,7 +135,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Callout:
-    """Something not to be overlooked."""
+    """A highlighted box."""
 
     title: str
     lines: Sequence[str]
@@ -144,7 +144,7 @@ class Callout:
 
 @dataclass(frozen=True)
 class Pair:
-    """Charts side by side, where there is room."""
+    """Charts side by side, if there is room."""
 
     blocks: Sequence[Chart]
     kind = "pair"
@@ -160,32 +160,32 @@ class Section:
     title: str
     blocks: Sequence[Block]
     listed: bool = True
-    """Whether it is in the list of contents."""
+    """Whether it is in the table of contents."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """All that a report says."""
+    """The content of a report."""
 
     title: str
     kicker: str
-    """What kind of report this is."""
+    """The kind of report, above the answer."""
     answer: str
     """The answer in a sentence."""
     sections: Sequence[Section]
     lead: Sequence[str] = ()
-    """What belongs to the answer."""
+    """Further sentences below the answer."""
     tiles: Sequence[tuple[str, str, str]] = ()
-    """Figures at a glance: a name, a figure, a remark."""
+    """Key figures: a name, a number, a remark."""
     callouts: Sequence[Callout] = ()
     verdict: str = ""
     badge: str = ""
-    """The verdict as one reads it."""
+    """The verdict as it is displayed."""
     date: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 def render(page: Page) -> str:
-    """Return the whole file; every name in it is escaped, and it loads nothing."""
+    """Return the HTML file; all names are escaped, and it loads no other file."""
     text = ""
     for detail in DETAILS:
         text = _rendered(page, detail)
@@ -222,7 +222,7 @@ def _rendered(page: Page, detail: Detail) -> str:
 
 
 def in_script(content: Any) -> str:
-    """Return JSON that is safe between script tags: it holds no markup and no odd line ends."""
+    """Return JSON that is safe inside script tags: without markup or unusual line breaks."""
     text = json.dumps(_rounded(content), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -230,7 +230,7 @@ def in_script(content: Any) -> str:
 
 
 def formatted(value: Any) -> str:
-    """Return a value as it stands in a table."""
+    """Return a value as it is shown in a table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return figure(value) if value is None or isinstance(value, int | float) else shown(value)
@@ -262,7 +262,7 @@ def colours() -> str:
 
 
 def _drawing() -> dict[str, Any]:
-    """Return what the live charts need to draw as the still ones do."""
+    """Return the styles with which interactive charts are drawn like the static ones."""
     return {
         "markers": [look.marker for look in LOOKS],
         "dashes": [[STROKE * part for part in look.dash] for look in LOOKS],
@@ -272,7 +272,7 @@ def _drawing() -> dict[str, Any]:
 
 @cache
 def asset(name: str) -> str:
-    """Return a file that pages are made of."""
+    """Return the content of a file from which pages are made."""
     return (files(__package__ or "") / "assets" / name).read_text(encoding="utf-8")
 
 
@@ -285,7 +285,7 @@ def _template() -> Any:
 
 
 def _policy(scripts: list[str]) -> str:
-    """Return which scripts a browser may run: ours, whatever else may have got into the page."""
+    """Return the content security policy, which lets a browser run the page's own scripts only."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
         for script in scripts
@@ -297,7 +297,7 @@ def _policy(scripts: list[str]) -> str:
 
 
 def _prepared(block: Block, charts: list[dict[str, Any]], detail: Detail) -> Any:
-    """Return what the template shows of a block; a chart leaves its figures in `charts`."""
+    """Return a block as the template takes it; the data of a chart are added to `charts`."""
     if isinstance(block, Pair):
         return {"kind": "pair", "blocks": [_prepared(one, charts, detail) for one in block.blocks]}
     if isinstance(block, Grid):
@@ -308,7 +308,7 @@ def _prepared(block: Block, charts: list[dict[str, Any]], detail: Detail) -> Any
 
 
 def _figure(block: Chart, charts: list[dict[str, Any]], detail: Detail) -> dict[str, Any]:
-    """Return what the template shows of a chart, which leaves its figures in `charts`."""
+    """Return a chart as the template takes it, and add its data to `charts`."""
     from sellf.report import legend, svg
 
     more, first = "", []
@@ -350,7 +350,7 @@ def _with_short_names(chart: Rows | Shares, most: int) -> Rows | Shares:
 
 
 def _first(chart: Rows | Shares) -> tuple[Rows | Shares, list[int]]:
-    """Return a chart with at most so many rows, from both ends, and which rows those are."""
+    """Return a chart with at most MOST_ROWS rows, from both ends, and the indices of these rows."""
     count = len(chart.names)
     if count <= MOST_ROWS:
         return chart, []
@@ -380,7 +380,7 @@ def _sortable(value: Any) -> Any:
 
 
 def _rounded(content: Any) -> Any:
-    """Return the same with seven digits at most, which is more than a picture shows."""
+    """Return the content with numbers of at most seven digits, which is more than a chart shows."""
     if isinstance(content, float):
         return float(f"{content:.7g}") if math.isfinite(content) else None
     if isinstance(content, Mapping):

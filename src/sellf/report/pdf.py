@@ -1,32 +1,29 @@
-"""A report's summary as a PDF of one page, printed by a browser that is installed."""
+"""The one-page summary of a report as a PDF, printed by an installed browser."""
 
 import os
-import shutil
 import subprocess
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from sellf import extras
 from sellf.errors import InputError
 from sellf.report.charts import Rows
 from sellf.report.page import Callout, Code, Facts, Grid, Page, Section, render
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
-            "microsoft-edge", "msedge")  # fmt: skip
 SECONDS = 120
 MOST_LINES, MOST_ROWS = 3, 12
-"""Warnings and rows of a table that one page has room for."""
+"""The largest numbers of warnings and of table rows that fit on one page."""
 MOST_LETTERS = 400
 ONE_PAGE = "@media print{@page{size:A4;margin:10mm}body{zoom:.7}h2{margin-top:1rem}}"
-"""How large it is printed."""
+"""The style sheet for printing on one page."""
 
 
 def browser() -> str:
-    """Return the browser that prints, or say that there is none."""
-    for name in BROWSERS:
-        found = shutil.which(name)
-        if found is not None:
-            return found
+    """Return the path of a browser that can print; refuse if none is installed."""
+    found = extras.browser()
+    if found is not None:
+        return found
     raise InputError(
         "--pdf is printed by Chromium, Chrome or Edge, and none of them is installed: install one, "
         "or type --html and print that page from any browser."
@@ -34,7 +31,7 @@ def browser() -> str:
 
 
 def summary(page: Page) -> Page:
-    """Return the first page of a report: the answer, its picture, its table, and where from."""
+    """Return the summary of a report: the answer, a chart, a table and how to reproduce it."""
     charts = [block for section in page.sections for block in section.blocks]
     picture = next((block for block in charts if isinstance(block, Rows)), None)
     table = next(
@@ -61,7 +58,7 @@ def summary(page: Page) -> Page:
     ]
     sections = [Section("The picture and the numbers", blocks)]
     if again:
-        sections.append(Section("How to get this again", again))
+        sections.append(Section("How to reproduce this", again))
     return replace(page, sections=sections, callouts=callouts)
 
 
@@ -87,7 +84,7 @@ def pdf(page: Page) -> bytes:
             source.as_uri(),
         ]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")  # which a browser refuses to do without for root
+            command.insert(1, "--no-sandbox")  # the sandbox does not work for root
         try:
             subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
             return target.read_bytes()

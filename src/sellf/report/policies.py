@@ -1,4 +1,4 @@
-"""The reports of `sellf whatif` and `sellf improve`: what would change, and for whom."""
+"""The reports of `sellf whatif` and `sellf improve`: what would change and for whom."""
 
 from typing import Any
 
@@ -21,16 +21,16 @@ from sellf.report.page import (
 )
 
 MOST_ROWS = 12
-"""Segments that are drawn; the table has all."""
+"""The largest number of segments that are drawn; the table has all."""
 COUNTS = ("reward", "acceptance")
-"""Measures that are no disparity."""
+"""Measures that are not disparities."""
 
 
 def whatif_page(result: WhatIf) -> Page:
-    """Return the report of a policy beside the one that decided."""
+    """Return the report that compares a policy with the current one."""
     return Page(
         title=f"What if: {result.policy}",
-        kicker="Another policy, judged from the log of the one that decided",
+        kicker="Another policy, evaluated on the log of the current one",
         answer=_capital("; ".join(result.sentences)) + ".",
         sections=[*_beside(result), _assumed(result)],
         tiles=_tiles(result),
@@ -52,8 +52,8 @@ def improve_page(found: Improvement) -> Page:
         sections.append(_assumed(found.whatif))
     return Page(
         title="A better policy" if found.certified else "No policy is certified",
-        kicker="A policy learned from a decision log, and certified on people it was not learned "
-        "from",
+        kicker="A policy learned from a decision log, and certified on people who were not used "
+        "for learning",
         answer=_capital(found.sentence),
         verdict="fair" if found.certified else "undetermined",
         badge="✓ Certified" if found.certified else "? Not certified",
@@ -107,13 +107,13 @@ def _rows(title: str, text: str, changes: list[Change], result: WhatIf, label: s
 
 
 def _beside(result: WhatIf) -> list[Section]:
-    """Return what changes for everybody, and for each group."""
+    """Return the sections on what changes overall and for each group."""
     gaps = [one for one in result.changes if one.group is None and one.measure not in COUNTS]
     groups = [one for one in result.changes if one.group is not None]
     charts: list[Block] = []
     if gaps:
         chart = _rows(
-            "Disparities, now and then",
+            "Disparities, current and proposed",
             f"Largest minus smallest group; up to {result.omega:g} is tolerated.",
             gaps,
             result,
@@ -143,7 +143,7 @@ def _beside(result: WhatIf) -> list[Section]:
         },
         caption="every measure",
         note=f"Changes are paired: both policies on the same {result.people:,} people. Each "
-        f"interval holds with {confidence(result.delta)} confidence, those of groups together.",
+        f"interval holds with {confidence(result.delta)} confidence, those of groups jointly.",
     )
     return [
         Section("The picture", charts),
@@ -165,9 +165,9 @@ def _segments(found: Improvement) -> list[Section]:
     most = kept if len(kept) <= MOST_ROWS else [*kept[:half], *kept[-half:]]
     names = [f"{say(one.group)}, {one.feature} {one.value}" for one in most]
     chart = Rows(
-        title="Segments for which most changes",
-        text="The share that is accepted now and under the policy, in people that the policy was "
-        "not learned from. Those who lose come first.",
+        title="Segments with the largest changes",
+        text="The share that is accepted now and under the policy, among people who were not used "
+        "for learning. Segments that lose come first.",
         x_label="share accepted",
         names=names,
         marks=[
@@ -187,7 +187,7 @@ def _segments(found: Improvement) -> list[Section]:
             "change": [f"{one.change:+.3f}" for one in found.segments],
         },
         caption="Acceptance by segment",
-        note="Shares as they are in the log, without intervals.",
+        note="Shares observed in the log, without intervals.",
     )
     return [Section("Who gains, who loses", [chart, table])]
 
@@ -219,8 +219,8 @@ def _over_time(found: LongTerm) -> Section:
 
     chart = Plot(
         title=f"The {found.notion} disparity over time, in the fitted world",
-        text="Before each decision about everybody. The bands are what 95 % of new draws of people "
-        "come to; they do not say whether the model is right.",
+        text="Before each decision about everybody. The bands contain 95 % of new draws of people; "
+        "they do not say whether the model is right.",
         x_label="decisions about everybody",
         y_label="disparity",
         series=[series("now", "disparity_now", 1), series("proposed", "disparity_new", 0)],
@@ -245,8 +245,8 @@ def _tested(found: Improvement) -> Section:
                     ("Learned from", f"{found.people[0]:,} people"),
                     ("Certified on", f"{found.people[1]:,} other people"),
                     ("Tolerance", f"{found.notion} disparity of at most {found.omega:g}"),
-                    ("Reward asked for", f"{found.reward_at_least:.0%} of the current one"),
-                    ("Confidence", f"{confidence(found.delta)} for each of the two promises"),
+                    ("Required reward", f"{found.reward_at_least:.0%} of the current one"),
+                    ("Confidence", f"{confidence(found.delta)} for each of the two guarantees"),
                     ("Kind", "holds at this sample size" if found.finite_sample else "asymptotic"),
                 ]
             ),
@@ -254,7 +254,7 @@ def _tested(found: Improvement) -> Section:
                 columns,
                 caption="Candidates in the order in which they were tested",
                 note="From the safest to the boldest for the disparity, from the boldest to the "
-                "safest for the reward, each until the first that fails.",
+                "safest for the reward, each until the first failure.",
             ),
         ],
     )

@@ -1,4 +1,4 @@
-"""Pictures of runs: over deployment, by group, the policy itself, and how it was learned."""
+"""Charts of runs: over deployment, by group, of the policy, and of the training."""
 
 from collections.abc import Sequence
 
@@ -33,16 +33,16 @@ MARKS: tuple[tuple[str, str, int, Marker], ...] = (
     ("accepted only", "accepted", palette.VIEWS["accepted"], "cross"),
     ("imputed", "imputed", palette.VIEWS["imputed"], "diamond"),
 )
-"""How the views of a disparity are marked: name, view, colour and shape."""
+"""The marks of a disparity's views: name, view, colour and shape."""
 
 
 def _over_seeds(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over runs, the first axis, and half of the interval."""
+    """Return the mean over runs (the first axis), and half the width of the interval."""
     return mean_over(values), half_widths(values)
 
 
 def few_of(configurations: Sequence[Configuration]) -> list[Configuration]:
-    """Return those that are drawn: of many, the fairest."""
+    """Return the configurations to draw: all, or the fairest if there are many."""
     if len(configurations) <= MOST_LINES:
         return list(configurations)
     fairest = sorted(configurations, key=lambda one: one.mean("true") if one.done else np.inf)
@@ -51,7 +51,7 @@ def few_of(configurations: Sequence[Configuration]) -> list[Configuration]:
 
 
 def over_deployment(few: Sequence[Configuration], done: Sequence[Configuration]) -> list[Block]:
-    """Return reward and true disparity over deployment, of `few` among all that are `done`."""
+    """Return charts of reward and true disparity over deployment, for `few` out of all `done`."""
     first = few[0].done[0]
     omega = omega_of(done)
     means = listed([f"{one.name}: {one.mean('reward'):,.0f}" for one in few])
@@ -101,12 +101,12 @@ def _spread(configurations: Sequence[Configuration]) -> str:
 
 
 def views(configurations: Sequence[Configuration]) -> list[Block]:
-    """Return the disparity as it is, as it is imputed, and as most tools report it."""
+    """Return the chart of the true disparity, the imputed one, and the one most tools report."""
     first = configurations[0].done[0]
     omega = omega_of(configurations)
     text = (
-        "The disparity as it is, as predictions make it look, and as it looks among the accepted "
-        "alone."
+        "The true disparity, the disparity with predictions in place of hidden outcomes, and the "
+        "disparity among the accepted alone."
     )
     if len(configurations) == 1:
         one = configurations[0]
@@ -154,12 +154,12 @@ def views(configurations: Sequence[Configuration]) -> list[Block]:
 
 
 def groups(configurations: Sequence[Configuration]) -> list[Block]:
-    """Return acceptance and qualification of each group over deployment, a pair each."""
+    """Return a pair of charts per configuration: acceptance and qualification of each group."""
     blocks: list[Block] = [
         Paragraph(
-            "Acceptance is the chance of a member of the population as it is then; qualification "
-            "is the share of the group with a good outcome, which decisions change. Of many "
-            "groups, those accepted least and most are drawn."
+            "Acceptance is the probability that a member of the current population is accepted; "
+            "qualification is the share of the group with a good outcome, which decisions change. "
+            "If there are many groups, those accepted least and most are drawn."
         )
     ]
     drawn = drawn_groups(configurations)
@@ -195,14 +195,14 @@ def groups(configurations: Sequence[Configuration]) -> list[Block]:
 
 
 def _edges(one: Configuration, what: str, drawn: list[int]) -> np.ndarray:
-    """Return where the bands of some groups end, over deployment."""
+    """Return the edges of the bands of some groups over deployment."""
     mean, spread = one.over_time(what)
     half = np.nan_to_num(spread)
     return np.stack([mean - half, mean + half])[..., drawn].ravel()
 
 
 def drawn_groups(configurations: Sequence[Configuration]) -> list[int]:
-    """Return which groups are drawn: of many, those accepted least and most."""
+    """Return the indices of the groups to draw: all, or those accepted least and most."""
     found = configurations[0].evaluations[0]
     if len(found.groups) <= MOST_LINES:
         return list(range(len(found.groups)))
@@ -212,7 +212,7 @@ def drawn_groups(configurations: Sequence[Configuration]) -> list[int]:
 
 
 def policies(configurations: Sequence[Configuration]) -> list[Block]:
-    """Return whom each configuration accepts."""
+    """Return charts of the policies: the probability of acceptance by group and class."""
     charts: list[Chart] = []
     drawn = drawn_groups(configurations)
     for one in configurations:
@@ -224,7 +224,7 @@ def policies(configurations: Sequence[Configuration]) -> list[Block]:
         charts.append(
             Plot(
                 title=f"Whom {one.name} accepts",
-                text=f"The policy itself: the chance of acceptance of a newcomer, by {first.axis} "
+                text=f"The policy: the probability that a newcomer is accepted, by {first.axis} "
                 "and group.",
                 x_label=first.axis,
                 y_label="chance of acceptance",
@@ -241,14 +241,14 @@ def policies(configurations: Sequence[Configuration]) -> list[Block]:
 
 
 def learning(configurations: Sequence[Configuration]) -> list[Block]:
-    """Return how reward and disparity went while learning, and what was seen of the latter."""
+    """Return charts of reward and disparity during training, and of the views of the latter."""
     titles = {"reward": "Reward of each rollout", "disparity_true": "True disparity"}
     charts: list[Chart] = []
     for what, title in titles.items():
         series = []
         for look, one in zip(looks_of(configurations), configurations, strict=True):
             series.append(_learned(one, what, one.name, look))
-        charts.append(_learning_plot(f"{title} while learning", what, series, configurations))
+        charts.append(_learning_plot(f"{title} during training", what, series, configurations))
     blocks: list[Block] = [Pair(charts)]
     for one in configurations:
         if one.imputes and all("disparity_imputed" in d.metrics for d in one.learned):
@@ -256,7 +256,7 @@ def learning(configurations: Sequence[Configuration]) -> list[Block]:
                 _learned(one, f"disparity_{view}", VIEWS[view], palette.VIEWS[view])
                 for view in ("true", "imputed", "accepted")
             ]
-            title = f"What {one.name} saw of the disparity while learning"
+            title = f"The disparity as {one.name} saw it during training"
             blocks.append(_learning_plot(title, "disparity", lines, [one]))
     return blocks
 
@@ -283,7 +283,7 @@ def _learning_plot(
     last = listed([f"{s.name} {s.y[-1]:,.3g}" for s in series if s.y and s.y[-1] is not None])
     return Plot(
         title=title,
-        text=text or f"By decision learned from; at the end: {last}.",
+        text=text or f"By number of decisions learned from; at the end: {last}.",
         x_label="decisions learned from",
         y_label=label.split("_")[0],
         series=series,
@@ -303,7 +303,7 @@ def bounded(one: Configuration) -> bool:
 
 
 def bound(configurations: Sequence[Configuration]) -> list[Block]:
-    """Return the two terms that bound the predictor's error on the rejected, per group."""
+    """Return charts of the two terms that bound the predictor's error on the rejected, by group."""
     blocks: list[Block] = [
         Paragraph(
             "The predictor's error on the rejected is at most the sum of two terms: its weighted "
@@ -315,8 +315,8 @@ def bound(configurations: Sequence[Configuration]) -> list[Block]:
         groups = _group_names(one)
         charts: list[Chart] = []
         for what, title, text in (
-            ("error", "Weighted error on the accepted", "The size of the first term's estimate."),
-            ("divergence", "Root of the Renyi divergence", "What the second term grows with."),
+            ("error", "Weighted error on the accepted", "The size of the estimated first term."),
+            ("divergence", "Root of the Renyi divergence", "The second term grows with it."),
         ):
             series = []
             size = abs if what == "error" else _root

@@ -1,4 +1,4 @@
-"""Runs as a report sees them: what was trained, how it went, and whom it accepts."""
+"""The runs of a report: their settings, metrics, deployments and policies."""
 
 import hashlib
 import json
@@ -25,11 +25,11 @@ from sellf.training.policies import tabulated_policy
 from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 DEPLOYMENTS = 10
-"""To how many new populations an agent is deployed ..."""
+"""The number of new populations to which an agent is deployed."""
 ALTOGETHER = 200
-"""... unless there are many agents: then to fewer, so that a report is quick."""
+"""The largest number of deployments of all agents together, so that a report is quick."""
 CLASSES = 30
-"""The most classes of people that are drawn one by one."""
+"""The largest number of classes of people that are drawn separately."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,20 @@ class Policy:
     """Whom a policy accepts."""
 
     axis: str
-    """What people are told apart by."""
+    """The variable that defines the classes."""
     classes: list[str]
     chance: np.ndarray
-    """(groups, classes), NaN where there is nobody."""
+    """(groups, classes); NaN for empty classes."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training, and the deployments of what came of it."""
+    """A training run, and the deployments of its agent."""
 
     name: str
     spec: RunSpec
     metrics: dict[str, np.ndarray]
-    """Of the training: (iterations,), or (iterations, groups)."""
+    """The metrics of the training: (iterations,), or (iterations, groups)."""
     evaluation: Evaluation | None
     """None if the training is not finished."""
     policy: Policy | None = None
@@ -58,11 +58,11 @@ class Run:
     fingerprint: str = ""
     """SHA-256 of the agent's parameters."""
     elsewhere: bool = False
-    """Whether it is a policy that was not trained here: there is no training to tell of."""
+    """Whether it is a policy that was trained elsewhere, so that there are no metrics."""
 
     @property
     def world(self) -> str:
-        """The world's name, as it can be shown."""
+        """The world's name, safe to show."""
         return shown(self.spec.world.name)
 
     def figure(self, what: str) -> float | None:
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def task(self) -> tuple[str, ...]:
-        """World and notion: runs of one task may be compared."""
+        """The world, its settings and the notion: runs of the same task may be compared."""
         world = self.spec.world
         return (world.name, self.spec.notion, json.dumps(world.settings, sort_keys=True))
 
@@ -87,10 +87,10 @@ def from_folders(
     """Read runs from their folders, and deploy their agents.
 
     Args:
-        paths: the folders of runs, or of several runs each.
-        notify: is told what takes long.
-        policies: others, by name, to be deployed to the same populations; several in a list count
-            as runs that differ in their seed.
+        paths: the folders of runs, or folders that contain several runs.
+        notify: called with a message before steps that take long.
+        policies: other policies to deploy to the same populations, by name; several in a list
+            count as runs that differ in their seed.
     """
     folders = [run for path in paths for run in runs_in(path)]
     configs = {f: files.read_json(f / "config.json", FORMAT, NEEDED) for f in folders}
@@ -129,7 +129,7 @@ def from_folders(
 def _from_policies(
     policies: list[tuple[str, Any]], agents: list[Agent], deployments: int
 ) -> list[Run]:
-    """Deploy policies that were trained elsewhere, where the agents were deployed."""
+    """Deploy policies that were trained elsewhere to the populations of the agents."""
     if not policies:
         return []
     tasks = {(one.world.name, one.notion, json.dumps(one.spec.world.settings)) for one in agents}
@@ -153,7 +153,7 @@ def _from_policies(
 
 
 def from_record(record: Record) -> Run:
-    """Return a study's run."""
+    """Return the run of a study's record."""
     spec = record.spec
     name = f"{spec.algorithm.name} on {spec.world.name}, seed {spec.seed}"
     columns = {name: np.asarray(values) for name, values in record.metrics.items()}
@@ -161,7 +161,7 @@ def from_record(record: Record) -> Run:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return the run folders that a path means: itself, or those within it."""
+    """Return the run folders of a path: the path itself, or the run folders in it."""
     if not path.is_dir():
         raise InputError(f"there is no folder {path}.")
     if (path / "config.json").is_file():
@@ -173,7 +173,7 @@ def runs_in(path: Path) -> list[Path]:
 
 
 def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Return the metrics of a training by name; NaN where an iteration lacks one."""
+    """Return the metrics of a training by name; NaN if an iteration lacks one."""
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {}
     for name in names:
@@ -182,21 +182,21 @@ def columns_of(rows: list[dict[str, Any]]) -> dict[str, np.ndarray]:
         try:
             columns[name] = np.array([row.get(name, nothing) for row in rows], float)
         except (TypeError, ValueError):
-            continue  # no number, or of several shapes
+            continue  # not a number, or of different shapes
     return columns
 
 
 def classes_of(world: TableWorld) -> tuple[str, list[str], np.ndarray]:
-    """Return what people are told apart by, its classes, and the class of every profile.
+    """Return the variable by which people are classed, its classes, and the class of every profile.
 
-    A score of few classes if that is what decisions change; else the chance of a good label, which
-    the decision maker does not know.
+    The variable is the score if it has few classes and is what decisions change; otherwise it is
+    the probability of a good label, which the decision maker does not know.
     """
     changes = np.asarray(world.encoding.changes)
     states, width = changes.shape
     if 2 <= states <= CLASSES and states == width and (changes == np.eye(states)).all():
         names = list(world.columns[-len(world.groups) - width : -len(world.groups)])
-        # "score 0-10", "score 10-20", ...: the word they share belongs to the axis.
+        # "score 0-10", "score 10-20", ...: the common word is the name of the axis.
         first = names[0].split(" ")[0]
         shared = all(name.startswith(f"{first} ") for name in names)
         short = [name[len(first) + 1 :] for name in names] if shared else names
@@ -207,10 +207,10 @@ def classes_of(world: TableWorld) -> tuple[str, list[str], np.ndarray]:
 
 
 def policy_picture(world: TableWorld, accept: np.ndarray) -> Policy:
-    """Return the chance of acceptance by group and class, of newcomers."""
+    """Return the probability that newcomers are accepted, by group and class."""
     axis, names, member = classes_of(world)
     group = np.asarray(world.group)
-    # People whom nobody is like at first count only where there is nobody else.
+    # Profiles that no newcomer has count only in classes without newcomers.
     weight = np.full(len(group), 1e-9)
     share = np.diff(np.asarray(world.arrivals.cumulative, float), prepend=0.0)
     np.add.at(weight, np.asarray(world.arrivals.profile), share)
@@ -222,9 +222,9 @@ def policy_picture(world: TableWorld, accept: np.ndarray) -> Policy:
 
 
 def _deploy(agents: list[Agent], deployments: int) -> list[tuple[Evaluation, Policy | None]]:
-    """Return what the deployments of each agent came to, and whom it accepts."""
+    """Return the evaluation and the policy of each agent."""
     policies = [
-        # People who are in no table cannot be drawn class by class.
+        # Only in a world with a table of profiles can a policy be drawn by class.
         policy_picture(agent.world, agent.by_profile()[0])
         if isinstance(agent.world, TableWorld)
         else None

@@ -1,4 +1,4 @@
-"""The report of a study: tables, trade-offs, what was selected, and how it goes over time."""
+"""The report of a study: tables, trade-offs, selected settings, and results over time."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ def report(results: "Results", command: str = "") -> str:
 
 
 def page(results: "Results", command: str = "") -> Page:
-    """Return the report of a study; `command` is what was typed for it."""
+    """Return the report of a study; `command` is the command that makes it."""
     cells = [cell for cell in results.cells if cell.final or cell.grid]
     tasks = list(dict.fromkeys((cell.world, cell.notion) for cell in cells))
     by_task = {
@@ -44,7 +44,7 @@ def page(results: "Results", command: str = "") -> Page:
         callouts.append(
             Callout(
                 "A first look only",
-                ["This study was shrunk: fewer steps, seeds or settings. Its figures say little."],
+                ["The study was reduced: fewer steps, seeds or settings. Its figures say little."],
             )
         )
     waiting = [cell for cell in results.cells if not cell.final]
@@ -110,7 +110,7 @@ def report_of_all(several: "Collection", found: Sequence["Results"], command: st
                 *sections,
                 _assumed(selected=True),
                 Section(
-                    "How to get this again",
+                    "How to reproduce this",
                     [Code(command), Facts([("Versions", _versions())])],
                 ),
             ],
@@ -123,7 +123,7 @@ def _versions() -> str:
 
 
 def _configurations(cells: Sequence["Cell"]) -> list[Configuration]:
-    """Return the selected configuration of each algorithm, or every one, with all its seeds."""
+    """Return the selected configuration of each algorithm, or all of them, with all seeds."""
     named = zip(names(cells), cells, strict=True)
     return [Configuration(name, list(map(from_record, c.final))) for name, c in named if c.final]
 
@@ -141,7 +141,7 @@ def _nothing() -> Paragraph:
 
 
 def _together(configured: Mapping[Any, list[Configuration]]) -> str:
-    """Say how often each algorithm is the fairest, over worlds and notions."""
+    """Return a sentence on how often each algorithm is the fairest, over worlds and notions."""
     wins: dict[str, int] = {}
     for found in filter(None, configured.values()):
         fairest = min(found, key=lambda one: one.mean("true")).name
@@ -160,7 +160,7 @@ def _tiles(results: "Results", records: Sequence["Record"]) -> list[tuple[str, s
     algorithms = {cell.algorithm for cell in results.cells}
     time = f"{hours:.1f} h" if hours >= 1 else f"{60 * hours:.0f} min"
     return [
-        ("Trainings", f"{len(records):,}", f"{time} of training in all"),
+        ("Training runs", f"{len(records):,}", f"{time} of training in all"),
         ("Algorithms", str(len(algorithms)), ""),
         ("Worlds", str(len(worlds)), shown(", ".join(sorted(worlds)))[:60]),
     ]
@@ -173,11 +173,11 @@ def _trade_offs(
 
 
 def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | None" = None) -> Plot:
-    """Return disparity against reward: what was tried, what was selected, what nothing beats."""
+    """Return the chart of disparity against reward: tried and selected settings, and fronts."""
     called = dict(zip(map(id, cells), names(cells), strict=True))
     places = palette.places_of([cell.algorithm for cell in cells])
     look = {id(cell): place for cell, place in zip(cells, places, strict=True)}
-    # Where nothing is selected, everything that was tried is there with all its seeds.
+    # If nothing is selected, all settings that were tried are shown with all their seeds.
     tried = [] if _repeats(cells) else cells
     rows = [row for row in rows if id(row.cell) in called]
     series = [_tried(look[id(cell)], cell) for cell in tried if cell.grid]
@@ -198,8 +198,8 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | Non
     bars = f" Bars: {INTERVAL}." if any(row.seeds > 1 for row in rows) else ""
     return Plot(
         title=f"Disparity against reward: {shown(cells[0].world)}, {cells[0].notion}",
-        text=f"Towards the upper left is better. On the Pareto front: {best or 'nobody yet'}. "
-        f"Large marks: the selected settings over all seeds; small ones: what was tried.{bars}",
+        text=f"Towards the upper left is better. On the Pareto front: {best or 'none yet'}. "
+        f"Large marks: selected settings over all seeds; small ones: settings tried.{bars}",
         x_label="true disparity",
         y_label="reward",
         series=series,
@@ -254,7 +254,7 @@ def _settings(cell: "Cell", record: "Record") -> str:
 
 
 def _table(rows: Sequence[Row], notion: str) -> Grid:
-    """Return disparity and reward of every algorithm in every world; the best are marked."""
+    """Return the table of disparity and reward by algorithm and world, with the best marked."""
     here = [row for row in rows if row.cell.notion == notion]
     worlds = list(dict.fromkeys(row.cell.world for row in here))
     found: dict[str, dict[str, Row]] = {}
@@ -313,13 +313,13 @@ def _detail(task: tuple[str, str], configurations: Sequence[Configuration]) -> S
 
 
 def _repeats(cells: Sequence["Cell"]) -> bool:
-    """Return whether an algorithm is there several times: nothing was selected then."""
+    """Return whether an algorithm has several cells, which means that nothing was selected."""
     return len({cell.algorithm for cell in cells}) < len(cells)
 
 
 def _assumed(selected: bool) -> Section:
     how = (
-        "Settings were selected from what was tried with one seed, and then run with all seeds."
+        "Settings were selected from runs with one seed, and then run with all seeds."
         if selected
         else "Every configuration was run with all seeds; none was selected."
     )
@@ -327,7 +327,7 @@ def _assumed(selected: bool) -> Section:
         "What was assumed",
         [
             Paragraph(
-                "All of this happens in simulated worlds, whose hidden outcomes are known to this "
+                "All results are from simulated worlds, whose hidden outcomes are known to this "
                 f"report and not to the algorithms that may not see them. {how}"
             )
         ],
@@ -353,7 +353,7 @@ def _again(results: "Results", records: Sequence["Record"], command: str) -> Sec
                 [run for configuration in configurations_of(first) for run in configuration.runs]
             )
         )
-    return Section("How to get this again", blocks)
+    return Section("How to reproduce this", blocks)
 
 
 def _fingerprint(records: Sequence["Record"]) -> str:

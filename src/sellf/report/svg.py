@@ -1,4 +1,4 @@
-"""Charts as still pictures: SVG that needs no script, prints, and follows light and dark."""
+"""Charts as static pictures: SVG that needs no script, prints, and has a light and a dark style."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ ROW = 26
 
 @dataclass(frozen=True)
 class Scale:
-    """From figures to points in the picture."""
+    """A linear map from values to coordinates."""
 
     low: float
     high: float
@@ -37,13 +37,13 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """Return where a figure is drawn; what lies outside ends at the edge."""
+        """Return the coordinate of a value; values outside the range are drawn at the edge."""
         share = (value - self.low) / (self.high - self.low)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
 
 def tag(name: str, *children: Any, **attributes: Any) -> Markup:
-    """Return an element; whatever is put into it is escaped."""
+    """Return an element with its content escaped."""
     inside = Markup("").join(children)
     named = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()}
     written = Markup("").join(
@@ -56,7 +56,7 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def draw(chart: Chart, identity: str) -> Markup:
-    """Return the picture of a chart; `identity` is its name within the page."""
+    """Return the picture of a chart; `identity` is its identifier on the page."""
     body, height = {"plot": _plot, "rows": _rows, "shares": _shares}[chart.kind](chart)  # pyright: ignore
     title, text = f"{identity}-title", f"{identity}-text"
     return tag(
@@ -83,7 +83,7 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def ends(values: Sequence[Number], fixed: tuple[Number, Number]) -> tuple[float, float]:
-    """Return the ends of an axis: fixed ones, else round numbers around the figures."""
+    """Return the ends of an axis: the fixed ones, else round numbers around the values."""
     known = [v for v in (*values, *fixed) if v is not None]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if low == high:
@@ -105,7 +105,7 @@ def mark(kind: Marker, x: float, y: float, r: float = 4.5) -> str:
 
 
 def drawn_mark(kind: Marker, x: float, y: float, colour: int, r: float = 4.5) -> Markup:
-    """Return a marker in its colour; crosses and rings are open."""
+    """Return a marker in its colour; crosses and rings are not filled."""
     open_ = kind in ("cross", "ring")
     return tag("path", d=mark(kind, x, y, r), class_=f"{'o' if open_ else 'f'}{colour % COLOURS}")
 
@@ -133,7 +133,7 @@ def _text(x: float, y: float, words: str, anchor: str = "start", kind: str = "t"
 
 
 def _across(scale: Scale, top: float, bottom: float) -> Iterator[Markup]:
-    """Return the ticks of a horizontal axis, with lines through the picture."""
+    """Return the ticks and grid lines of a horizontal axis."""
     for value in ticks(scale.low, scale.high):
         x = scale(value)
         yield tag("path", d=f"M{x:.1f} {top:.1f}V{bottom:.1f}", class_="g")
@@ -165,7 +165,7 @@ def axes(chart: Plot | Rows) -> dict[str, tuple[float, float]]:
     if chart.x_names is not None:
         low, high = -0.4, len(chart.x_names) - 0.6
     elif not any(s.points for s in chart.series):
-        # Points keep away from the frame; lines fill it.
+        # Points keep a margin to the frame; lines fill it.
         known = [v for v in across if v is not None] or [0.0, 1.0]
         low, high = min(known) if low is None else low, max(known) if high is None else high
     return {"x": ends(across, (low, high)), "y": ends(upward, chart.y_range)}
@@ -250,7 +250,7 @@ def _series(series: Series, x: Scale, y: Scale) -> Iterator[Markup]:
 
 
 def _parts(series: Series) -> list[list[int]]:
-    """Return the stretches over which a band has no gap."""
+    """Return the indices of the parts of a band between gaps."""
     parts: list[list[int]] = [[]]
     for i, pair in enumerate(zip(series.low or (), series.high or (), strict=True)):
         if None in pair:

@@ -1,4 +1,4 @@
-"""Every table of a report in one workbook (.xlsx)."""
+"""All tables of a report in one workbook (.xlsx)."""
 
 import importlib.util
 import io
@@ -14,7 +14,7 @@ from sellf.report.page import Block, Facts, Grid, Items, Page, Pair, Paragraph
 from sellf.text import plain
 
 LONGEST = 31
-"""Letters that a sheet's name may have."""
+"""The largest length of a sheet's name."""
 
 
 def check() -> None:
@@ -24,12 +24,12 @@ def check() -> None:
 
 
 def workbook(page: Page) -> bytes:
-    """Return a workbook: what the report says first, then a sheet for each of its tables."""
+    """Return a workbook: a summary of the report, then one sheet per table."""
     check()
     import openpyxl
 
     written = io.BytesIO()
-    # openpyxl leaves a file for each sheet behind if it is stopped.
+    # openpyxl leaves a file for each sheet behind if it is interrupted.
     with leftovers.temporary_files("workbook"):
         book = openpyxl.Workbook(write_only=True)
         taken: set[str] = set()
@@ -75,7 +75,7 @@ def _of_block(block: Block) -> Iterator[tuple[str, Mapping[str, Sequence[Any]]]]
 
 
 def _name(title: str, taken: set[str]) -> str:
-    """Return a name that a sheet may have, and that no other has."""
+    """Return a valid and unique name for a sheet."""
     clean = re.sub(r"[\[\]:*?/\\']", " ", plain(title, keep="")).strip() or "Table"
     name, number = clean[:LONGEST], 1
     while name.lower() in taken:
@@ -98,7 +98,7 @@ def _fill(book: Any, name: str, rows: list[list[Any]]) -> None:
         for value in row:
             cell = WriteOnlyCell(sheet, _value(value))
             if isinstance(cell.value, str):
-                cell.data_type = "s"  # a name that begins with = is no formula
+                cell.data_type = "s"  # a name that begins with = is not a formula
             if at == 0:
                 cell.font = Font(bold=True)
             cells.append(cell)

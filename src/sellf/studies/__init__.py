@@ -1,1 +1,1 @@
-"""Studies: grids, selection, sweeps on an engine, and the paper's tables and figures."""
+"""Studies: parameter grids, model selection, execution engines, tables and figures."""

@@ -1,9 +1,9 @@
-"""A study's finished runs as one small file, for another machine to go on from.
+"""Export of a study's finished runs to one small file, to continue on another machine.
 
-A tar archive, compressed with xz: `store.json`, which names versions and runs, and of every run its
-configuration and its results with their checksums. The agent is left out, what deployments did over
-time is averaged over deployments, and figures of training are kept only where the study draws them:
-2 KB a run instead of 200. Tables, figures and selection read such a run as any other.
+The file is a tar archive compressed with xz. It contains `store.json`, which names versions and
+runs, and the configuration and the results of every run with their checksums. Agents are left out,
+time series are averaged over deployments, and training metrics are kept only if the study draws
+them: 2 KB per run instead of 200. Tables, figures and selection read such a run like any other.
 """
 
 import io
@@ -27,14 +27,14 @@ from sellf.studies.store import Store
 
 SUFFIX = ".tar.xz"
 LEARNING = {"ablation-disparity", "ablation-renyi", "bound-terms", "weights"}
-"""Figures that are drawn from how training went."""
+"""Figures that are drawn from training metrics."""
 MARK = "store.json"
 MOST_FILE, MOST_ALL = 64 * 2**20, 4 * 2**30
-"""Bytes that one file and that all files of an archive may have."""
+"""Largest size in bytes of one file, and of all files, of an archive."""
 
 
 def export(study: Study, kept: Store, path: Path) -> int:
-    """Write what a store has of a study to a file; return how many runs that is."""
+    """Write a study's runs in a store to a file; return the number of runs."""
     found = results(study, kept)
     specs = [run.spec for cell in found.cells for run in (*cell.grid, *cell.final)]
     names = sorted({plan.key(spec) for spec in specs})
@@ -53,7 +53,7 @@ def export(study: Study, kept: Store, path: Path) -> int:
 
 
 def compact(contents: dict[str, bytes], metrics: bool) -> dict[str, bytes]:
-    """Return a run's files without its agent, with its results as small as tables need them."""
+    """Return a run's files without the agent and with only the results that tables need."""
     from safetensors.numpy import load
 
     small = {}
@@ -71,7 +71,7 @@ def compact(contents: dict[str, bytes], metrics: bool) -> dict[str, bytes]:
 
 
 def merge(into: Store, path: Path) -> tuple[int, int, list[str]]:
-    """Take runs from an archive; return how many came, how many were there, and what is bad."""
+    """Import runs from an archive; return the numbers of new and known runs, and the damage."""
     here, came, there = into.done(), 0, 0
     damaged: list[str] = []
     for name, contents in _runs(path):
@@ -97,13 +97,13 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 def _foreign(path: Path, name: str) -> InputError:
     return InputError(
-        f"{path} is no archive of runs: it holds {name[:60]!r}. Give a file that `sellf study "
-        "export` wrote."
+        f"{path} is no archive of runs: it contains {name[:60]!r}. Give a file written by `sellf "
+        "study export`."
     )
 
 
 def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
-    """Yield an archive's runs; nothing is unpacked to disk, and no name is taken for a path."""
+    """Yield an archive's runs without unpacking to disk or using its names as paths."""
     runs: dict[str, dict[str, bytes]] = {}
     listed: list[str] = []
     total = 0
@@ -127,10 +127,10 @@ def _runs(path: Path) -> Iterator[tuple[str, dict[str, bytes]]]:
     except InputError:
         raise
     except (tarfile.TarError, lzma.LZMAError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is no archive of runs, or damaged: {error}.") from None
+        raise InputError(f"{path} is no archive of runs, or it is damaged: {error}.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    # Of an archive that is cut off, tarfile may return the first entries and no error.
+    # From a truncated archive, tarfile may return the first entries without an error.
     if not listed or sorted(runs) != listed:
-        raise InputError(f"{path} is damaged: it does not hold the runs that it names.")
+        raise InputError(f"{path} is damaged: it does not contain the runs that it lists.")
     yield from runs.items()

@@ -1,4 +1,4 @@
-"""Several studies under one name: `sellf study run paper` is all of the paper."""
+"""Collections of studies under one name, such as all studies of `sellf study run paper`."""
 
 import tomllib
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Collection:
 
     @property
     def title(self) -> str:
-        """How it is called where it is shown."""
+        """The name of the collection for display."""
         return self.name + (" (quick)" if self.studies[0].quick else "")
 
 
@@ -37,7 +37,7 @@ def summaries() -> dict[str, str]:
 
 
 def load(name: str, quick: bool = False) -> Collection | None:
-    """Return a collection by name; nothing if none is called that."""
+    """Return a collection by name; None if there is none of that name."""
     if name not in _listed():
         return None
     content = _listed()[name]

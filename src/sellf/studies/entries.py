@@ -1,4 +1,4 @@
-"""The algorithms of a study: each with its settings and its grid."""
+"""The algorithms of a study, each with its settings and its grid."""
 
 import re
 from collections.abc import Mapping
@@ -23,20 +23,20 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of a study's tables: an algorithm as its settings and its grid want it."""
+    """One row of a study's tables: an algorithm with its settings and its grid."""
 
     name: str
-    """What it is called: the algorithm, unless it is there with several settings."""
+    """Name of the row: that of the algorithm, unless it appears with several settings."""
     algorithm: str
     settings: Settings = field(default_factory=dict)
-    """The same in every configuration."""
+    """Settings common to all configurations."""
     grid: tuple[Settings, ...] = ({},)
-    """What differs, by configuration; one that changes nothing if there is no grid."""
+    """Varied settings by configuration; a single empty one if there is no grid."""
     more: dict[str, tuple[Settings, ...]] = field(default_factory=dict)
-    """Configurations that one world has beside those of the grid."""
+    """Additional configurations of single worlds."""
 
     def configurations(self, world: str) -> tuple[Settings, ...]:
-        """Return what differs between configurations in a world."""
+        """Return the varied settings of every configuration in a world."""
         return self.grid + self.more.get(world, ())
 
 
@@ -104,7 +104,7 @@ def _combined(
 def _more(
     algorithm: "Algorithm", content: Any, settings: Settings, lines: Lines, table: str
 ) -> dict[str, tuple[Settings, ...]]:
-    """Return the grids that single worlds have beside the one of all."""
+    """Return the additional grids of single worlds."""
     from sellf.envs.worlds import WORLDS
 
     found = {}
@@ -117,11 +117,11 @@ def _more(
 
 
 def _variants(content: Mapping[str, Any], table: str, lines: Lines) -> list[Settings]:
-    """Return configurations that are listed one by one, in place of a grid."""
+    """Return configurations that are listed individually instead of a grid."""
     variants = content["variants"]
     with lines.at("variants", table):
         if "grid" in content:
-            raise InputError("there is a grid and there are variants: leave one out.")
+            raise InputError("there are both a grid and variants: leave one out.")
         listed = isinstance(variants, list) and all(isinstance(one, dict) for one in variants)
         if not listed or not variants:
             raise InputError("variants is a list of settings: [{}, { omega = 0.1 }].")

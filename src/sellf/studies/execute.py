@@ -1,10 +1,10 @@
-"""One run, from its description to the files of its folder: what every engine's workers do.
+"""Execution of one run by a worker, from its description to the files of its folder.
 
-Runs are trained one at a time, not side by side in one vectorised call. Such a call costs a core
-as much per run (lending: 17.4 to 19.0 ms an iteration at widths 2 to 12, 18.7 alone; school: 86
-and 81; ELBERT, whose networks are wide, 379 and 222) and takes longer to compile, and its numbers
-differ in the last bits with its width: a run's result would depend on which others were still
-missing. What runs of one program share is the program: a worker compiles it once and keeps it.
+Runs are trained one at a time, not side by side in one vectorised call. On one core, such a call
+takes as much time per run (lending: 17.4 to 19.0 ms per iteration at widths 2 to 12, 18.7 alone;
+school: 86 and 81; ELBERT, which has wide networks, 379 and 222) and longer to compile. Its numbers
+also differ in the last bits with its width, so a run's result would depend on which other runs were
+still missing. Runs of one program share the compiled program, which a worker keeps.
 """
 
 import time
@@ -21,14 +21,14 @@ from sellf.training.loop import prepare, train_spec
 from sellf.training.spec import FORMAT, RunSpec
 
 EVALUATION_SEED = LARGEST_SEED + 1
-"""Of every run's deployments: all policies meet the same populations, which none was trained on."""
+"""Seed of the deployments of every run: the same populations for all, none used in training."""
 
 
 def perform(run: RunSpec) -> dict[str, bytes]:
-    """Train and deploy; return the run's folder as files."""
+    """Train and deploy a run; return the files of its folder."""
     program = plan.program(run)
     if program not in _prepared:
-        # Compiled beforehand, so that compiling is not counted as training.
+        # Compiled beforehand, so the training time does not include compilation.
         prepare(run)
         _prepared.add(program)
     begun = time.perf_counter()
@@ -57,6 +57,6 @@ def _files(run: RunSpec, agent: Agent, evaluation: Evaluation, seconds: float) -
 
 
 def _compact(values: list[Any]) -> np.ndarray:
-    """Return metrics as they came out of the program: its floats have 32 bits."""
+    """Return metrics in the precision of the program, 32-bit floats."""
     array = np.asarray([np.nan if value is None else value for value in values])
     return array.astype(np.float32) if array.dtype == np.float64 else array

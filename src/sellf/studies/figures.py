@@ -39,17 +39,17 @@ NEEDS = {
     "variants": "runs of several configurations",
     "timing": "runs",
 }
-"""What each figure is made from."""
+"""The runs that each figure requires."""
 
 
 def write(results: Results, folder: Path, names: list[str]) -> list[Path]:
     """Draw figures of a study into a folder, and return the files.
 
     Args:
-        results: of the study.
-        folder: where to.
-        names: which: "deployment", "tradeoff", "ablation-renyi", "ablation-disparity",
-            "bound-terms", "weights", "variants", "timing", "worlds".
+        results: the results of the study.
+        folder: the folder to write to.
+        names: the figures: "deployment", "tradeoff", "ablation-renyi", "ablation-disparity",
+            "bound-terms", "weights", "variants", "timing" or "worlds".
     """
     for name in names:
         one_of("figure", name, FIGURES)
@@ -85,7 +85,7 @@ def _draw(results: Results, name: str) -> Iterator[tuple[str, "Figure | None"]]:
 
 
 def _worlds(results: Results) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return the worlds of a study; without any run, the paper's four."""
+    """Return the worlds of a study; the paper's four worlds if there are no runs."""
     found = {}
     for cell in results.cells:
         for run in [*cell.grid, *cell.final]:
@@ -95,5 +95,5 @@ def _worlds(results: Results) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def _plain(title: str) -> str:
-    """Return a name that any file system takes."""
+    """Return a file name that is valid on any file system."""
     return re.sub(r"[^a-z0-9.]+", "-", title.lower()).strip("-.")

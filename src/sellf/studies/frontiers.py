@@ -1,4 +1,4 @@
-"""The frontier of every world and notion of a study: computed once, and kept with its runs."""
+"""The frontiers of a study's worlds and notions, computed once and stored with its runs."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 FORMAT = 1
 FOLDER = "frontiers"
 STARTS = 2
-"""From how many random policies each plan is searched, beside its neighbours'."""
+"""Number of random starting policies per plan, in addition to those of neighbouring plans."""
 MOST = 1_000
-"""No curve has more points."""
+"""Largest number of points of a stored curve."""
 LARGEST = 1e30
-"""No world pays more."""
+"""Largest absolute value in a stored curve."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The most that any policy earns, by its disparity averaged over time."""
+    """The largest reward of any policy, as a function of its disparity averaged over time."""
 
     disparity: tuple[float, ...]
-    """Rising."""
+    """In ascending order."""
     reward: tuple[float, ...]
 
     def reward_at(self, disparity: float) -> float | None:
-        """Return the most that can be earned at a disparity; None below what was planned for."""
+        """Return the largest reward at a disparity; None below the range of the curve."""
         found = np.interp(disparity, self.disparity, self.reward, left=np.nan)
         return None if np.isnan(found) else float(found)
 
 
 def key(world: "WorldSpec", notion: str) -> str:
-    """Return what a world and a notion are called in the store."""
+    """Return the name of a world and a notion in the store."""
     content = json.dumps([world.name, world.settings, notion], sort_keys=True)
     return f"{world.name}-{notion}-{sha256(content.encode()).hexdigest()[:16]}"
 
@@ -52,7 +52,7 @@ def stored(store: "Store", world: "WorldSpec", notion: str) -> Curve | None:
     """Return a frontier, if it has been computed."""
     path = _path(store, world, notion)
     if path.parent.is_symlink():
-        raise InputError(f"{path.parent} is a link: a store holds its own files. Put a copy there.")
+        raise InputError(f"{path.parent} is a link: replace it by a copy of its files.")
     files.check_own([path], "a store")
     if not path.is_file():
         return None
@@ -73,12 +73,12 @@ def stored(store: "Store", world: "WorldSpec", notion: str) -> Curve | None:
 def compute(
     store: "Store", groups: Iterable["Group"], notify: Callable[[str], None]
 ) -> dict[str, Curve]:
-    """Compute what frontiers are missing, and return all of them by their names.
+    """Compute the missing frontiers, and return all of them by name.
 
     Args:
-        store: where they are kept.
-        groups: of a study: each has a world and a notion.
-        notify: told of each that is computed.
+        store: the store of the frontiers.
+        groups: the groups of a study, each with a world and a notion.
+        notify: called with a sentence about each frontier that is computed.
     """
     found: dict[str, Curve] = {}
     for group in groups:
@@ -87,7 +87,7 @@ def compute(
             continue
         curve = stored(store, group.world, group.notion)
         if curve is None:
-            notify(f"The frontier of {group.world.name}, {group.notion} ...")
+            notify(f"Computing the frontier of {group.world.name}, {group.notion} ...")
             curve = computed(group.world, group.notion)
             keep(store, group.world, group.notion, curve)
         found[name] = curve
@@ -107,7 +107,7 @@ def _path(store: "Store", world: "WorldSpec", notion: str) -> Path:
 
 
 def computed(world: "WorldSpec", notion: str) -> Curve:
-    """Plan for some omegas, and return the curve through the plans."""
+    """Compute plans for several values of omega, and return the curve through them."""
     from sellf.planning.frontier import frontier
 
     plans = frontier(world.make(), notion, starts=STARTS).plans

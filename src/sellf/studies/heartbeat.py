@@ -13,17 +13,17 @@ from sellf.errors import InputError
 from sellf.leftovers import running
 
 ALIVE = 60.0
-"""Seconds after which silence on another machine means that nobody works there any more."""
+"""Seconds without a heartbeat after which a process on another machine counts as ended."""
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """What a process that runs studies says of itself."""
+    """The state of a process that runs studies."""
 
     studies: list[str]
     quick: bool
     running: list[str]
-    """The names of the runs that are under way."""
+    """The names of the runs in progress."""
     workers: int
     host: str = field(default_factory=socket.gethostname)
     pid: int = field(default_factory=os.getpid)
@@ -31,25 +31,25 @@ class Heartbeat:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is still there, as far as one can tell."""
+        """Whether the process is still running, as far as is known."""
         if self.host == socket.gethostname():
             return running(self.pid)
         return time.time() - self.time < ALIVE
 
 
 def path_of(folder: Path) -> Path:
-    """Return where this process leaves its heartbeat in a store."""
+    """Return the path of this process's heartbeat in a store."""
     host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
     return folder / "active" / f"{host}-{os.getpid()}.json"
 
 
 def write(path: Path, beat: Heartbeat) -> None:
-    """Leave a heartbeat."""
+    """Write a heartbeat."""
     files.write(path, json.dumps(asdict(beat)).encode())
 
 
 def read(path: Path) -> Heartbeat | None:
-    """Return a heartbeat; nothing if that is not what the file holds."""
+    """Read a heartbeat; return None if the file is no valid heartbeat."""
     try:
         beat = Heartbeat(**files.parse_json(files.read(path, files.LARGEST_TEXT)))
     except (OSError, ValueError, TypeError):
@@ -69,13 +69,13 @@ def read(path: Path) -> Heartbeat | None:
 
 
 def beats(folder: Path) -> list[Heartbeat]:
-    """Return who is at work on a store."""
+    """Return the heartbeats of the processes that work on a store."""
     found = map(read, sorted((folder / "active").glob("*.json")))
     return [beat for beat in found if beat is not None and beat.alive]
 
 
 def sweep(folder: Path) -> None:
-    """Remove the heartbeats of processes that are gone, and what is no heartbeat."""
+    """Remove the heartbeats of ended processes, and invalid files."""
     for path in (folder / "active").glob("*.json"):
         beat = read(path)
         if beat is None or not beat.alive:

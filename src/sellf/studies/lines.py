@@ -1,4 +1,4 @@
-"""Reading a study's TOML file: values of the right kind, and where each stands."""
+"""Helpers for reading a study's TOML file: type checks, and line numbers in messages."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,19 +9,19 @@ from typing import Any
 from sellf.errors import InputError
 
 LARGEST = 10**12
-"""Of whole numbers: what is larger never ends."""
+"""Largest integer in a study; larger studies would never end."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Where in a text something stands."""
+    """Locates words in the text of a file."""
 
     text: str
     source: str
 
     @contextmanager
     def at(self, word: str, table: str = "") -> Iterator[None]:
-        """Put the file and the line of a word before the message of any mistake."""
+        """Prefix the message of an InputError with the file and the line of a word."""
         try:
             yield
         except InputError as error:
@@ -29,7 +29,7 @@ class Lines:
             raise InputError(f"{self.source}, line {line}: {error.typed}") from None
 
     def line(self, word: str, table: str) -> int:
-        """Return the line of a word, looked for from where its table begins."""
+        """Return the line number of a word, searched from the start of its table."""
         lines = [line.partition("#")[0] for line in self.text.splitlines()]
         heads = [i for i, line in enumerate(lines) if line.strip().startswith(f"[{table}")]
         start = heads[0] if table and heads else 0
@@ -39,7 +39,7 @@ class Lines:
 
 
 def whole(key: str, content: Mapping[str, Any], default: int, lines: Lines) -> int:
-    """Return a whole number of a study."""
+    """Return an integer setting of a study."""
     value = content.get(key, default)
     with lines.at(key):
         if type(value) is not int or not 1 <= value <= LARGEST:
@@ -57,6 +57,6 @@ def words(key: str, value: Any) -> tuple[str, ...]:
 
 
 def expect(key: str, value: Any, expected: type, description: str) -> None:
-    """Refuse a value of another kind."""
+    """Refuse a value of another type."""
     if not isinstance(value, expected):
         raise InputError(f"{key} is {value!r}: give {description}.")

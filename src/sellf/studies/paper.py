@@ -1,4 +1,4 @@
-"""The paper's own figures, to stand beside ours."""
+"""The figures published in the paper, for comparison."""
 
 import csv
 from functools import cache
@@ -16,14 +16,14 @@ class Published(NamedTuple):
 
 
 def find(world: str, notion: str, algorithm: str, table: str | None = None) -> Published | None:
-    """Return what the paper reports of an algorithm, or None where it reports nothing.
+    """Return the figures that the paper reports for an algorithm, or None if there are none.
 
     Args:
         world: "lending", "recidivism", "school" or "school-continuous".
         notion: "opportunity", "accuracy" or "qualification".
-        algorithm: by its name here.
-        table: "main", "relu", "extra" or "continuous"; by default wherever it stands (where it
-            stands twice, it says the same).
+        algorithm: its name in this package.
+        table: "main", "relu", "extra" or "continuous"; by default any table (figures that appear
+            in two tables are equal).
     """
     names = _results() if table is None else {k: v for k, v in _results().items() if k[0] == table}
     wanted = (world, notion, algorithm)
@@ -31,14 +31,14 @@ def find(world: str, notion: str, algorithm: str, table: str | None = None) -> P
 
 
 def minutes(algorithm: str, world: str) -> float | None:
-    """Return the paper's minutes of training for 500,000 steps, or None where it has none."""
+    """Return the paper's training minutes for 500,000 steps, or None if not reported."""
     rows = {row["algorithm"]: row for row in _rows("training_minutes")}
     found = rows.get(algorithm, {}).get(world)
     return None if found is None else float(found)
 
 
 def source(name: str = "results") -> str:
-    """Return where the figures come from: of "results" or of "training_minutes"."""
+    """Return the source of the figures in "results" or "training_minutes"."""
     return _text(name).partition("\n")[0].removeprefix("# source:").strip()
 
 

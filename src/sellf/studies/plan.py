@@ -1,4 +1,4 @@
-"""From a study to its runs: what there is to do at first, and what after a selection."""
+"""The runs of a study: those known from the start, and those added by selection."""
 
 import json
 from collections.abc import Iterable
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from sellf.training.spec import RunSpec, WorldSpec
 
 FORMAT = 1
-"""Of what a run's name is made from, and of its folder; one more if either changes."""
+"""Format of a run's name and of its folder; incremented when either changes."""
 
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
 class Group:
-    """One algorithm in one world by one notion, with every configuration of its grid."""
+    """One algorithm in one world with one notion, with every configuration of its grid."""
 
     world: "WorldSpec"
     notion: Notion
     algorithm: str
-    """What it is called in the study's tables."""
+    """Name of the algorithm in the study's tables."""
     varied: tuple[dict[str, Any], ...]
-    """By configuration, what the grid says."""
+    """The settings from the grid, by configuration."""
     resolved: tuple[tuple["Algorithm", "Settings"], ...]
-    """By configuration, the algorithm as it is then, and all its settings."""
+    """The variant of the algorithm and all its settings, by configuration."""
 
     @property
     def view(self) -> View:
-        """What it may be selected by: the disparity as it sees it."""
+        """The view of the disparity that selection may use: that of the algorithm."""
         return self.resolved[0][0].view
 
     def runs(self, study: Study, configuration: int, seeds: Iterable[int]) -> list["RunSpec"]:
@@ -48,22 +48,22 @@ class Group:
         return [RunSpec(*common, seed, study.steps, study.deployments) for seed in seeds]
 
     def selects(self, study: Study) -> bool:
-        """Return whether there is anything to select."""
+        """Return whether a configuration has to be selected."""
         return study.select == "paper" and len(self.varied) > 1
 
     def first(self, study: Study) -> list["RunSpec"]:
-        """Return the runs that wait for no selection."""
+        """Return the runs that do not depend on a selection."""
         seeds = study.selection_seeds if self.selects(study) else study.seeds
         return [run for i in range(len(self.varied)) for run in self.runs(study, i, seeds)]
 
     def to_come(self, study: Study) -> int:
-        """Return how many runs a selection will add."""
+        """Return the number of runs that a selection will add."""
         fresh = set(study.seeds) - set(study.selection_seeds)
         return len(fresh) if self.selects(study) else 0
 
 
 def groups(study: Study) -> list[Group]:
-    """Return a study's algorithms by cell, all settings resolved."""
+    """Return the groups of a study, with all settings resolved."""
     from sellf.algorithms import catalogue
     from sellf.training.spec import WorldSpec
 
@@ -89,28 +89,28 @@ def groups(study: Study) -> list[Group]:
 
 
 def key(run: "RunSpec") -> str:
-    """Return a run's name: equal runs have equal names, whatever study asks for them.
+    """Return the name of a run, which is the same for equal runs of different studies.
 
-    Everything that its numbers depend on is in it, except the versions of sellf and JAX: a store
-    holds runs of one version only, and says which.
+    It depends on all inputs of the run's results except the versions of sellf and JAX: a store
+    holds runs of one version only, and records which.
     """
     return key_of(run.to_json())
 
 
 def key_of(content: dict[str, Any]) -> str:
-    """Return the name of a run that is given as plain values."""
+    """Return the name of a run given as plain values."""
     return sha256(_JSON.encode({"format": FORMAT} | content).encode()).hexdigest()[:32]
 
 
 def program(run: "RunSpec") -> str:
-    """Return what compiled program a run needs: floats and seeds do not matter to it."""
+    """Return a key of the compiled program of a run, which is independent of floats and seeds."""
     world = (run.world.name, run.world.settings)
     return repr((*world, run.notion, run.algorithm.name, _shape(run.config), run.steps))
 
 
 @lru_cache(maxsize=1024)
 def _shape(config: "Settings") -> str:
-    """Return the settings that decide what is compiled; runs of one configuration share them."""
+    """Return the settings that determine the compiled program, as a text."""
     from sellf.algorithms.config import as_dict
 
     return repr(

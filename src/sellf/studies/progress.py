@@ -1,4 +1,4 @@
-"""How a study shows itself while it runs: a bar in a terminal, a line now and then elsewhere."""
+"""Display of a study's progress: a bar in a terminal, occasional lines elsewhere."""
 
 import json
 import sys
@@ -21,30 +21,30 @@ EVERY = 30.0
 
 @dataclass
 class Tally:
-    """How far a study is."""
+    """Counts of a study's runs."""
 
     wanted: dict[str, "RunSpec"] = field(default_factory=dict)
     """The runs of the study that are known so far, by name."""
     to_come: int = 0
-    """How many more selections will add."""
+    """Number of runs that selections will add."""
     done: set[str] = field(default_factory=set)
     fresh: int = 0
-    """How many were done just now."""
+    """Number of runs done in this session."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Reasons, by the name of the run."""
+    """Reasons for failure, by the name of the run."""
     diverged: set[str] = field(default_factory=set)
-    """Those of them that cannot be trained, however often they are tried."""
+    """Failed runs that diverge and would fail again."""
     damaged: list[str] = field(default_factory=list)
-    """What was found damaged, and done again."""
+    """Runs that were damaged and are repeated."""
 
     @property
     def total(self) -> int:
-        """How many runs there are, those to come too."""
+        """Number of all runs, including those that selections will add."""
         return len(self.wanted) + self.to_come
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left that could be done."""
+        """Whether every run is done or has diverged."""
         return len(self.done) + len(self.diverged) == self.total
 
 
@@ -52,16 +52,16 @@ class Progress:
     """Shows a study's progress; used as a context manager."""
 
     def __init__(self, title: str, shown: bool = True) -> None:
-        """Prepare to show.
+        """Prepare to show the progress.
 
         Args:
-            title: what is run.
+            title: title of the study.
             shown: whether to show anything.
         """
         self.title = title
         self.shown = shown
         self.took_seconds: dict[tuple[str, str], list[float]] = {}
-        """Of trainings that came back, by world and algorithm."""
+        """Training times of finished runs, by world and algorithm."""
         self.terminal = shown and sys.stderr.isatty()
         self.bar: Bar | None = None
         self.task: Any = None
@@ -86,7 +86,7 @@ class Progress:
         return self
 
     def update(self, tally: Tally, running: list[Job], workers: int) -> None:
-        """Show how far it is."""
+        """Show the current progress."""
         if not self.shown:
             return
         left = self._left(tally)
@@ -105,7 +105,7 @@ class Progress:
             self.message(f"{self.title}: {count}{failed}, {len(running)} running{left}")
 
     def took(self, outcome: Outcome) -> None:
-        """Remember how long a run took; say what failed."""
+        """Record the training time of a run, or report its failure."""
         if self.shown and outcome.files is not None:
             seconds = json.loads(outcome.files["config.json"])["seconds"]
             self.took_seconds.setdefault(_kind(outcome.job.run), []).append(seconds)
@@ -123,7 +123,7 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
     def _left(self, tally: Tally) -> str:
-        """Say how long it will take, if what is left takes as long as what was alike did."""
+        """Return an estimate of the time left, from the training times of similar runs."""
         known = {kind: mean(seconds) for kind, seconds in self.took_seconds.items()}
         spent = sum(map(sum, self.took_seconds.values()))
         if not spent:
@@ -132,7 +132,7 @@ class Progress:
         settled = tally.done | tally.diverged
         left = [run for name, run in tally.wanted.items() if name not in settled]
         seconds = sum(known.get(_kind(run), usual) for run in left) + tally.to_come * usual
-        # Compiling, deploying and the number of workers are in the time that has passed.
+        # The elapsed time accounts for compilation, deployments and the number of workers.
         return f", about {duration((time.monotonic() - self.since) / spent * seconds)} left"
 
     def __exit__(self, *error: object) -> None:
@@ -145,12 +145,12 @@ def _kind(run: "RunSpec") -> tuple[str, str]:
 
 
 def describe(run: "RunSpec") -> str:
-    """Return a run in a few words."""
+    """Return a short description of a run."""
     return f"{run.algorithm.name} on {run.world.name}, {run.notion}, seed {run.seed}"
 
 
 def duration(seconds: float) -> str:
-    """Return seconds in the words of a clock."""
+    """Format a duration in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

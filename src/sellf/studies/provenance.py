@@ -1,4 +1,4 @@
-"""What every table and figure says of itself: from which runs, with what, on what."""
+"""The provenance of tables and figures: runs, versions and machine."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ QUICK = "QUICK LOOK: shrunk to a few minutes; these are not results."
 
 
 def facts(results: Results) -> dict[str, str]:
-    """Return what the tables were made from, by name; the quick ones say so first."""
+    """Return facts about the origin of tables by name, with a note first for quick studies."""
     import jax
 
     quick = {"note": QUICK} if results.quick else {}
@@ -29,13 +29,13 @@ def facts(results: Results) -> dict[str, str]:
 
 
 def command(results: Results) -> str:
-    """Return what to type to have it again."""
+    """Return the command that reproduces the results."""
     named = results.source or results.study
     return f"sellf study run {shlex.quote(named)}{' --quick' if results.quick else ''}"
 
 
 def extent(cells: list[Cell]) -> str:
-    """Return how many trainings of which length are behind something."""
+    """Return the number of seeds, steps and deployments of some cells, in words."""
     runs = records_of(cells)
     seeds = [len({run.spec.seed for run in cell.final}) for cell in cells if cell.final]
     parts = [

@@ -1,4 +1,4 @@
-"""What a study consists of: runs to do, runs that are done, and what was selected among them."""
+"""The results of a study: finished runs, cells with their selection, and frontiers."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,50 +15,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Record:
-    """A run that is done."""
+    """A finished run."""
 
     spec: "RunSpec"
     evaluation: "Evaluation"
     metrics: dict[str, np.ndarray]
-    """Of the training: (iterations,), or (iterations, groups)."""
+    """Metrics of the training, of shape (iterations,) or (iterations, groups)."""
     seconds: float
-    """What the training took, without compiling; its share, if it was trained in a batch."""
+    """Training time without compilation; the run's share if it was trained in a batch."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One algorithm in one world, judged by one notion.
+    """One algorithm in one world, evaluated by one notion.
 
-    Where a study selects nothing (`select = "all"`), there is one such cell per configuration.
+    In a study without selection (`select = "all"`), there is one cell per configuration.
     """
 
     world: str
     notion: Notion
     algorithm: str
     grid: list[Record]
-    """One per configuration, with the seed that selection looks at."""
+    """One run per configuration, with the seed used for selection."""
     chosen: dict[str, Any]
-    """The settings that were selected, of those the grid varies; empty if it varies none."""
+    """The selected values of the settings that the grid varies; empty if it varies none."""
     final: list[Record]
-    """The selected configuration, one per seed."""
+    """Runs of the selected configuration, one per seed."""
     remark: str = ""
-    """What has to be said of the selection, if anything."""
+    """A remark on the selection, if there is one."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that a study has come to so far."""
+    """The results of a study so far."""
 
     study: str
     quick: bool
-    """Whether it was shrunk for a first look: every table and figure has to say so."""
+    """Whether the study was shrunk for a first look, which every table and figure must state."""
     cells: list[Cell]
     source: str = ""
-    """How the study is named in a command, if not by its name: its file."""
+    """The file of the study, if a command must name the file instead of the study."""
     frontiers: dict[str, Curve] = field(default_factory=dict)
-    """Those that have been computed, by `frontiers.key`."""
+    """The computed frontiers, by `frontiers.key`."""
 
     def frontier(self, cell: Cell) -> Curve | None:
-        """Return the most that any policy earns in a cell's world, if it is known."""
+        """Return the reward frontier of a cell's world and notion, if it is known."""
         records = cell.final or cell.grid
         return self.frontiers.get(key(records[0].spec.world, cell.notion)) if records else None

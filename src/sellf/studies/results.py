@@ -1,4 +1,4 @@
-"""What a study has come to, read from its store."""
+"""Reading the results of a study from its store."""
 
 import sys
 from collections.abc import Callable
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def results(study: Study, store: Store, notify: Callable[[str], None] | None = None) -> Results:
-    """Return every cell with the runs it has; damaged runs are told of and left out.
+    """Return every cell with its finished runs; damaged runs are reported and left out.
 
     Args:
         study: from `spec.load`, shrunk or not.
         store: from `store.open_store`.
-        notify: what to do with a sentence about a damaged run; it is written to standard error.
+        notify: called with a sentence about each damaged run; by default, it is written to standard
+            error.
     """
     reader = Reader(store, notify or _to_stderr)
     groups = list(plan.groups(study))
@@ -38,11 +39,11 @@ class Reader:
     """Reads runs from a store, each once."""
 
     def __init__(self, store: Store, notify: Callable[[str], None]) -> None:
-        """Look which runs there are.
+        """List the runs of the store.
 
         Args:
-            store: where they are.
-            notify: what to do with a sentence about a damaged run.
+            store: the store to read from.
+            notify: called with a sentence about each damaged run.
         """
         self.store, self.notify = store, notify
         self.done = store.done()
@@ -50,7 +51,7 @@ class Reader:
         self.damaged: set[str] = set()
 
     def read(self, run: "RunSpec") -> Record | None:
-        """Return a run, if it is there and whole."""
+        """Return a run; None if it is missing or damaged."""
         name = plan.key(run)
         if name not in self.done or name in self.damaged:
             return None
@@ -58,16 +59,16 @@ class Reader:
             return self.store.read(name)
         except DamagedError as error:
             self.damaged.add(name)
-            self.notify(f"{error} It is left out here, and `sellf study run` does it again.")
+            self.notify(f"{error} It is left out here; `sellf study run` repeats it.")
             return None
 
     def diverged(self, name: str) -> bool:
-        """Return whether a run cannot be done, however often it is tried."""
+        """Return whether a run has diverged and would diverge again."""
         return self.failed.get(name, {}).get("kind") == "diverged"
 
 
 def chosen(study: Study, group: Group, reader: Reader) -> tuple[int | None, list[list[Record]]]:
-    """Return what is selected in a group, once its grid is complete; and the grid so far."""
+    """Return the selected configuration of a group, if its grid is complete, and the grid."""
     grid: list[list[Record]] = []
     complete = True
     for i in range(len(group.varied)):

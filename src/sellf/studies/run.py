@@ -1,4 +1,4 @@
-"""The loop around an engine: what is missing is done, kept, selected from, until all is there."""
+"""The loop that runs studies: submit missing runs, store results and select configurations."""
 
 import time
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from sellf.training.spec import RunSpec
 
 BEAT = 5.0
-"""Seconds between signs of life."""
+"""Seconds between heartbeats."""
 PATIENCE = 0.5
-"""Seconds between looks at runs that another process is at."""
+"""Seconds between checks of runs that another process is doing."""
 
 
 def run(
@@ -30,9 +30,9 @@ def run(
     engine: Engine,
     progress: Progress | None = None,
 ) -> Tally:
-    """Do what is missing of one or several studies; stopped at any moment, it goes on from there.
+    """Execute the missing runs of one or several studies; can be stopped and resumed at any time.
 
-    A run that several studies ask for is done once.
+    A run that belongs to several studies is executed once.
     """
     studies = [studies] if isinstance(studies, Study) else list(studies)
     progress = progress or Progress("", shown=False)
@@ -64,18 +64,18 @@ class _Work:
         self.reader = Reader(store, progress.message)
         self.tally = Tally()
         self.open: dict[str, Job] = {}
-        """Submitted and not back."""
+        """Jobs that were submitted and have not ended."""
         self.elsewhere: dict[str, Job] = {}
-        """Another process is at these, or has just done them."""
+        """Jobs that another process is doing, or has just done."""
         self.lacking: list[tuple[Study, Group, set[str]]] = []
-        """Groups that are not selected yet, with the runs that they wait for."""
+        """Groups without a selection yet, with the runs that they wait for."""
         self.heartbeat = heartbeat.path_of(store.folder)
         self.claims = Claims(store.folder / CLAIMS)
         engine.claim = self._claim
         self.beaten = self.looked = 0.0
 
     def begin(self) -> None:
-        """Submit everything that waits for no selection, and select where nothing is missing."""
+        """Submit the runs that need no selection, and select in groups that are complete."""
         for study in self.studies:
             for group in plan.groups(study):
                 names = {plan.key(run): run for run in group.first(study)}
@@ -87,7 +87,7 @@ class _Work:
         self.beat(now=True)
 
     def _claim(self, job: Job) -> bool:
-        """Return whether a run that is about to begin is ours: nobody is at it, nobody did it."""
+        """Claim a run that is about to start; return False if another process does or did it."""
         if not self.claims.claim(job.name):
             return False
         if self.store.has(job.name):
@@ -96,7 +96,7 @@ class _Work:
         return True
 
     def take(self, outcome: Outcome) -> None:
-        """Keep what has come back, and go on with what waited for it."""
+        """Store an outcome, and proceed with the groups that waited for it."""
         name = outcome.job.name
         if outcome.kind == "elsewhere":
             self.elsewhere[name] = self.open.pop(name)
@@ -125,13 +125,13 @@ class _Work:
             self.tally.diverged.add(name)
 
     def _settled(self, name: str) -> None:
-        """Go on with what waited for a run."""
+        """Proceed with the groups that waited for a run."""
         for *_, names in self.lacking:
             names.discard(name)
         self._select()
 
     def look(self) -> None:
-        """See what became of runs that another process is at; what it leaves undone is ours."""
+        """Check the runs of other processes, and submit those that were left undone."""
         if not self.elsewhere or time.monotonic() - self.looked < PATIENCE:
             return
         if not self.open:
@@ -155,7 +155,7 @@ class _Work:
             self._settled(name)
 
     def _want(self, runs: dict[str, "RunSpec"], soon: bool = False) -> None:
-        """Submit runs that are missing, among them those that are there but damaged."""
+        """Submit runs that are missing or damaged."""
         for name, one in runs.items():
             if name in self.tally.wanted:
                 continue
@@ -175,14 +175,14 @@ class _Work:
             self.store.check(name)
         except DamagedError as error:
             self.tally.damaged.append(name)
-            self.progress.message(f"{error} It is done again.")
+            self.progress.message(f"{error} It is repeated.")
             self.store.drop(name)
             self.reader.done.discard(name)
             return False
         return True
 
     def _select(self) -> None:
-        """Select in every group whose grid has come to an end, and submit what that adds."""
+        """Select in every group whose grid has ended, and submit the runs that this adds."""
         ready = [(study, group) for study, group, names in self.lacking if not names]
         self.lacking = [waiting for waiting in self.lacking if waiting[-1]]
         for study, group in ready:
@@ -195,11 +195,11 @@ class _Work:
                 )
             else:
                 runs = group.runs(study, index, study.seeds)
-                # Before other cells' grids: a study that is stopped has whole rows to show.
+                # Before the grids of other cells, so a stopped study has complete rows.
                 self._want({plan.key(run): run for run in runs}, soon=True)
 
     def beat(self, now: bool = False) -> None:
-        """Show how far it is; leave a sign of life for `sellf study status` now and then."""
+        """Show the progress; periodically write a heartbeat for `sellf study status`."""
         running = self.engine.running()
         self.progress.update(self.tally, running, self.engine.workers)
         if now or time.monotonic() - self.beaten > BEAT:

@@ -1,4 +1,4 @@
-"""The files of one run: what they are, and whether they are as they were written."""
+"""The files of one run: their contents and their integrity."""
 
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 SUMS = "sha256sums"
 NEEDED = ("config.json", "results.safetensors")
 KNOWN = (*NEEDED, "agent.safetensors", "world.safetensors")
-"""The files that a run may have: a name in a store is never taken for a path."""
+"""The files that a run may have; other names are refused, so names cannot act as paths."""
 
 
 class DamagedError(InputError):
-    """A run's folder is not as it was written."""
+    """Raised if a run's folder is not as it was written."""
 
 
 def sealed(contents: dict[str, bytes]) -> dict[str, bytes]:
-    """Return files with their checksums, as `sha256sum --check` reads them."""
+    """Return files together with their checksums, in the format of `sha256sum --check`."""
     sums = "".join(f"{sha256(text).hexdigest()}  {name}\n" for name, text in contents.items())
     return contents | {SUMS: sums.encode()}
 
 
 def flat(metrics: dict[str, np.ndarray], evaluation: Any) -> dict[str, np.ndarray]:
-    """Return metrics and an evaluation as arrays by name."""
+    """Return metrics and an evaluation as a flat mapping of arrays."""
     return {
         **{f"metrics.{name}": value for name, value in metrics.items()},
         **{f"disparities.{name}": value for name, value in evaluation.disparities.items()},
@@ -43,7 +43,7 @@ def flat(metrics: dict[str, np.ndarray], evaluation: Any) -> dict[str, np.ndarra
 def unflat(
     arrays: dict[str, np.ndarray], run: "RunSpec", groups: list[str]
 ) -> tuple[dict[str, np.ndarray], Any]:
-    """Return metrics and evaluation from what `flat` made of them."""
+    """Return metrics and evaluation from the result of `flat`."""
     from sellf.training.evaluation import Evaluation
 
     def part(name: str) -> dict[str, np.ndarray]:
@@ -68,14 +68,14 @@ BY_GROUP = ("acceptance", "qualification")
 
 
 def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
-    """Refuse an evaluation that lacks something: whoever shows it counts on every part."""
+    """Refuse an incomplete evaluation, since tables and figures rely on every part."""
     (deployments,), (points,) = arrays["rewards"].shape, arrays["by_time.time"].shape
     over_time = 1 if len(arrays["by_time.reward"]) == 1 else deployments
     views = ("true", "imputed", "accepted", "exact")
     shapes = {
         **{f"disparities.{view}": (deployments,) for view in views},
         "acceptances": (deployments, groups),
-        # What an archive has of them is averaged over deployments.
+        # In an archive, these are averaged over deployments.
         **{f"by_time.{name}": (over_time, points) for name in POINTS},
         **{f"by_time.{name}": (over_time, points, groups) for name in BY_GROUP},
     }
@@ -84,11 +84,11 @@ def _check_shapes(arrays: dict[str, np.ndarray], groups: int) -> None:
     # A disparity is NaN where it is not defined.
     bad += [name for view in views if np.isinf(arrays[name := f"disparities.{view}"]).any()]
     if bad or not deployments or not points:
-        raise ValueError(f"{', '.join(bad) or 'rewards'} is not what an evaluation has")
+        raise ValueError(f"{', '.join(bad) or 'rewards'} is not valid in an evaluation")
 
 
 def check_whole(name: str, contents: dict[str, bytes]) -> None:
-    """Refuse a run whose files, its checksums among them, are not as they were written."""
+    """Refuse a run whose files, including its checksums, are not as they were written."""
     own = {file: content for file, content in contents.items() if file != SUMS}
     try:
         sums = read_sums(contents[SUMS])
@@ -101,7 +101,7 @@ def check_whole(name: str, contents: dict[str, bytes]) -> None:
 
 
 def is_name(text: str) -> bool:
-    """Return whether this is what a run can be called."""
+    """Return whether a text is a valid name of a run."""
     return len(text) == 32 and set(text) <= set("0123456789abcdef")
 
 
@@ -116,17 +116,17 @@ def read_sums(content: bytes) -> dict[str, str]:
 
 
 def compare(name: str, contents: dict[str, bytes], sums: dict[str, str]) -> None:
-    """Refuse files that do not have these checksums, or too few files."""
+    """Refuse files with other checksums, and missing files."""
     bad = [f for f, content in contents.items() if sha256(content).hexdigest() != sums[f]]
     lost = set(NEEDED) - set(sums)
     if bad or lost:
         raise DamagedError(
-            f"run {name} is damaged: {', '.join([*bad, *sorted(lost)])} is not as written."
+            f"run {name} is damaged: {', '.join([*bad, *sorted(lost)])} is not as it was written."
         )
 
 
 def read_record(name: str, contents: dict[str, bytes]) -> Record:
-    """Return the run that files hold."""
+    """Return the run that the files contain."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

@@ -9,13 +9,13 @@ from sellf.studies.records import Record
 
 
 def choose(disparities: Sequence[float], rewards: Sequence[float], omega: float) -> int:
-    """Return which configuration to take.
+    """Return the index of the configuration to select.
 
     The paper prints the clipped disparity as min{Delta - omega, 0}; it means the excess,
-    max{Delta - omega, 0}. Configurations with a larger excess than the least are out, rather than
-    counted as a reward of 0, which a negative reward would lose against. So are those whose
-    disparity is not defined (NaN): of an algorithm that accepts nobody, nothing is known to be
-    fair. If none is defined, the reward alone decides.
+    max{Delta - omega, 0}. Configurations with a larger excess than the smallest one are excluded,
+    rather than assigned a reward of 0, which would beat a negative reward. Configurations with an
+    undefined disparity (NaN) are excluded too, since accepting nobody does not show fairness. If no
+    disparity is defined, the reward alone decides.
     """
     excess = np.maximum(np.asarray(disparities, float) - omega, 0.0)
     if np.isnan(excess).all():
@@ -25,12 +25,12 @@ def choose(disparities: Sequence[float], rewards: Sequence[float], omega: float)
 
 
 def select(grid: Sequence[Sequence[Record]], view: View, omega: float) -> int | None:
-    """Return which configuration an algorithm takes that sees the disparity in a view.
+    """Return the selected configuration of an algorithm that observes the disparity in a view.
 
     Args:
-        grid: by configuration, its runs on the selection seeds; none, if it cannot be trained.
-        view: in which view the algorithm may see the disparity.
-        omega: the disparity that is tolerated.
+        grid: the runs on the selection seeds, by configuration; empty if it cannot be trained.
+        view: the view in which the algorithm may observe the disparity.
+        omega: the tolerated disparity.
     """
     able = [i for i, runs in enumerate(grid) if runs]
     if not able:
@@ -41,7 +41,7 @@ def select(grid: Sequence[Sequence[Record]], view: View, omega: float) -> int | 
 
 
 def remark(grid: Sequence[Sequence[Record]], view: View) -> str:
-    """Return what has to be said of disparities that selection could not look at; nothing if none.
+    """Return a remark about undefined disparities in the selection; empty if there are none.
 
     Args:
         grid: as for `select`.
@@ -53,7 +53,7 @@ def remark(grid: Sequence[Sequence[Record]], view: View) -> str:
         return ""
     where = {"accepted": "among the accepted", "imputed": "with imputed labels"}.get(view, "at all")
     if undefined == len(seen):
-        return f"no configuration has a defined disparity {where}: the largest reward is taken."
+        return f"no configuration has a defined disparity {where}: the largest reward is selected."
     return (
         f"{undefined} of {len(seen)} configurations have no defined disparity {where} and are not "
         "selected."
@@ -61,7 +61,7 @@ def remark(grid: Sequence[Sequence[Record]], view: View) -> str:
 
 
 def _seen(runs: Sequence[Record], view: View) -> float:
-    """Return the mean disparity of a configuration's runs, NaN where one has none."""
+    """Return the mean disparity of a configuration's runs; NaN if one is undefined."""
     from sellf.training.evaluation import defined_mean
 
     means = [defined_mean(run.evaluation.disparities[view]) for run in runs]

@@ -1,4 +1,4 @@
-"""A study as a small TOML file: worlds, notions, algorithms with grids, seeds, how to select."""
+"""Study files in TOML: worlds, notions, algorithms with grids, seeds and selection."""
 
 import re
 import tomllib
@@ -46,21 +46,21 @@ FIGURES = (
     "timing",
     "worlds",
 )
-"""What `sellf study figures` can draw."""
+"""The figures that `sellf study figures` can draw."""
 LARGEST = 10_000_000
-"""Bytes of a study file."""
+"""Largest size of a study file in bytes."""
 _NAME = re.compile(r"[\w+-][\w .+-]{0,99}")
 _FOREIGN = re.compile(r"^\.+|[^\w .+-]+")
 STUDY_NOTIONS = tuple(name for name in NOTIONS if define(name).needs_label)
 LARGEST_SEED = 999_999
-"""Of a training; deployments draw from a seed above, so that no training has seen theirs."""
+"""Largest seed of a training; deployments use a larger seed, which no training uses."""
 QUICK = {"steps": 6_144, "deployments": 2, "seeds": 2}
-"""What `--quick` leaves: three rollouts, two deployments, two seeds, the ends of every grid."""
+"""Size with `--quick`: three rollouts, two deployments, two seeds, the ends of every grid."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """What to run, how to select among it and what to draw of it."""
+    """The runs of a study, the selection among them, and the figures to draw."""
 
     name: str
     cells: tuple[tuple[str, Notion], ...]
@@ -68,34 +68,34 @@ class Study:
     entries: tuple[Entry, ...]
     summary: str = ""
     world_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By world, where they are not the paper's."""
+    """Settings by world that differ from the paper's."""
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    """Of the final trainings."""
+    """Seeds of the final trainings."""
     selection_seeds: tuple[int, ...] = (0,)
-    """Of the trainings that selection looks at."""
+    """Seeds of the trainings used for selection."""
     steps: int = 500_000
     deployments: int = 10
     select: str = "paper"
-    """"paper": one configuration per algorithm (Algorithm 2); "all": every one is final."""
+    """"paper": one configuration per algorithm (Algorithm 2); "all": all are final."""
     omega: float = 0.05
     """The disparity that selection tolerates."""
     alone: bool = False
-    """One run at a time, so that what each takes can be measured."""
+    """Whether runs are done one at a time, to measure their training times."""
     draw: tuple[str, ...] = ("deployment",)
-    """The figures, by name."""
+    """The names of the figures to draw."""
     quick: bool = False
-    """Shrunk for a first look."""
+    """Whether the study is shrunk for a first look."""
     source: str = ""
-    """The file that it was read from, if it is not built in."""
+    """The file that the study was read from, if it is not built in."""
 
     @property
     def title(self) -> str:
-        """How it is called where it is shown."""
+        """The name of the study for display."""
         return self.name + (" (quick)" if self.quick else "")
 
 
 def load(name: str | Path, quick: bool = False) -> Study:
-    """Return a built-in study by name, or the one in a TOML file; shrunk, if asked to."""
+    """Return a built-in study by name, or the one in a TOML file; shrunk if `quick`."""
     path = _path(str(name))
     try:
         text = files.read(path, LARGEST).decode()
@@ -116,7 +116,7 @@ def builtin() -> dict[str, str]:
 
 
 def shrunk(study: Study) -> Study:
-    """Return a study that takes a few minutes: a first look, whose figures mean little."""
+    """Return a study shrunk to a few minutes, as a first look without meaningful results."""
     entries = tuple(
         replace(entry, grid=_ends(entry.grid), more={w: _ends(g) for w, g in entry.more.items()})
         for entry in study.entries
@@ -137,7 +137,7 @@ def _ends(grid: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
 
 
 def parse(text: str, source: str) -> Study:
-    """Return the study that a TOML text describes; mistakes are told with their line."""
+    """Return the study that a TOML text describes; errors name the line."""
     try:
         content = parse_toml(text)
     except (ValueError, OverflowError) as error:
@@ -188,8 +188,8 @@ def parse(text: str, source: str) -> Study:
     number_of = configurations * len(made.seeds)
     if number_of > MOST_RUNS:
         raise InputError(
-            f"{source} asks for {number_of:,} runs, more than {MOST_RUNS:,}: take a smaller grid "
-            "or fewer seeds."
+            f"{source} has {number_of:,} runs, more than {MOST_RUNS:,}: take a smaller grid or "
+            "fewer seeds."
         )
     return made
 
@@ -201,8 +201,8 @@ def _cells(content: Mapping[str, Any], lines: Lines) -> tuple[tuple[str, Any], .
     with lines.at(key):
         if ("cells" in content) == ("worlds" in content or "notions" in content):
             raise InputError(
-                "say where to run: cells = [[WORLD, NOTION], ...], or worlds = [...] and "
-                "notions = [...], not both."
+                "name the worlds and notions: cells = [[WORLD, NOTION], ...], or worlds = [...] "
+                "and notions = [...], not both."
             )
         if key == "cells":
             pairs = content["cells"]
@@ -263,7 +263,7 @@ def _seeds(
 
 
 def _path(name: str) -> Path:
-    """Return the file of a study: one that exists, or a built-in one."""
+    """Return the file of a study, given by path or as the name of a built-in study."""
     if name.endswith(".toml") or "/" in name:
         if not Path(name).is_file():
             raise InputError(f"there is no study file {name}.")

@@ -1,7 +1,8 @@
-"""What ± means in every table, figure, report and on the command line.
+"""Statistics of tables, figures, reports and the command line, in particular the meaning of ±.
 
-It is half of the 95 % interval of a mean over training seeds (Student's t). One seed has none; what
-is shown then, if anything, is the standard deviation over its deployments, and it is called that.
+± is the half-width of the 95 % confidence interval of a mean over training seeds (Student's t). It
+is undefined for one seed; the standard deviation over deployments, labelled as such, may be shown
+instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,21 +16,21 @@ DEVIATION = "standard deviation over deployments"
 
 
 class Estimate(NamedTuple):
-    """A figure of several trainings, each deployed several times."""
+    """An estimate from several trainings, each deployed several times."""
 
     mean: float
     half: float | None
-    """Half of the 95 % interval over training seeds; None with one seed."""
+    """Half-width of the 95 % interval over training seeds; None with one seed."""
     std: float
     """Standard deviation over deployments, averaged over the seeds."""
 
     @property
     def spread(self) -> float:
-        """What a difference is compared with: the interval's half, or with one seed the std."""
+        """The half-width of the interval, or with one seed the standard deviation."""
         return self.std if self.half is None else self.half
 
     def text(self, digits: int) -> str:
-        """Return mean ± half of the interval, with so many decimals."""
+        """Return the mean ± half-width with the given number of decimals."""
         if np.isnan(self.mean):
             return "undefined"
         half = "" if self.half is None else f" ± {self.half:,.{digits}f}"
@@ -37,9 +38,9 @@ class Estimate(NamedTuple):
 
 
 def estimate(by_seed: Sequence[np.ndarray]) -> Estimate:
-    """Return the mean and spreads of a figure, given for every seed by deployment.
+    """Return the mean and the spreads of a figure, given for every seed by deployment.
 
-    NaN where it is not defined: over those deployments and seeds in which it is.
+    Deployments and seeds in which the figure is undefined (NaN) are left out.
     """
     known = [values[~np.isnan(values)] for values in by_seed]
     known = [values for values in known if values.size]
@@ -52,7 +53,7 @@ def estimate(by_seed: Sequence[np.ndarray]) -> Estimate:
 
 
 def half_widths(values: np.ndarray) -> np.ndarray:
-    """Return half of the 95 % t interval of the mean over the first axis; NaN of fewer than two."""
+    """Return half-widths of 95 % t intervals over the first axis; NaN for fewer than two values."""
     from scipy.special import stdtrit
 
     known = ~np.isnan(values)
@@ -64,7 +65,7 @@ def half_widths(values: np.ndarray) -> np.ndarray:
 
 
 def mean_over(values: np.ndarray) -> np.ndarray:
-    """Return the mean over the first axis, of those that are numbers."""
+    """Return the mean over the first axis, ignoring NaN."""
     known = ~np.isnan(values)
     count = known.sum(axis=0)
     total = np.where(known, values, 0.0).sum(axis=0)
@@ -72,9 +73,10 @@ def mean_over(values: np.ndarray) -> np.ndarray:
 
 
 def curve(by_seed: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and spread over time of a figure, given for every seed by deployment and time.
+    """Return the mean and the spread of a figure over time, given by seed, deployment and time.
 
-    The spread is half of the interval over seeds; of one seed, the deviation over deployments.
+    The spread is the half-width of the interval over seeds; with one seed, the standard deviation
+    over deployments.
     """
     if len(by_seed) == 1:
         mean = mean_over(by_seed[0])
@@ -84,7 +86,7 @@ def curve(by_seed: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def spread_name(seeds: Iterable[int]) -> str:
-    """Return what bands and bars are, by how many seeds each has."""
+    """Return the description of bands and bars, given the number of seeds of each."""
     single = {number == 1 for number in seeds}
     if single == {True}:
         return DEVIATION
@@ -92,9 +94,9 @@ def spread_name(seeds: Iterable[int]) -> str:
 
 
 def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
-    """Return which points no other one beats: a smaller disparity, or a larger reward.
+    """Return the indices of the Pareto front of small disparities and large rewards.
 
-    In order of the disparity; of points that are the same the first counts.
+    They are ordered by disparity; of equal points only the first is included.
     """
     front: list[int] = []
     for i in sorted(range(len(gaps)), key=lambda i: (gaps[i], -rewards[i])):
@@ -104,7 +106,7 @@ def pareto(gaps: Sequence[float], rewards: Sequence[float]) -> list[int]:
 
 
 def thinned(x: Any, runs: Any, most: int = 120) -> tuple[Any, Any]:
-    """Return at most so many points, each the mean of those next to it."""
+    """Return at most `most` points, each the mean of neighbouring points."""
     x, values = np.asarray(x, float), np.asarray(runs, float)
     step = -(-len(x) // most)
     if step <= 1:

@@ -1,4 +1,4 @@
-"""How far a study is, from the names in its store: no run is opened, except one per algorithm."""
+"""Status of a study, from the names in its store; only one run per algorithm is opened."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,26 +24,26 @@ class Row:
     running: int
     failed: int
     diverged: int
-    """Of those that failed, how many cannot be trained."""
+    """Number of failed runs that diverged."""
     seconds: float | None
-    """What one training took."""
+    """Training time of one run."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study is."""
+    """The status of a study."""
 
     rows: list[Row]
     failed: dict[str, tuple["RunSpec", str]]
-    """Runs that failed, by name, and why."""
+    """Failed runs by name, with the reason."""
     workers: int
-    """How many are at work now."""
+    """Number of workers that are running."""
     damaged: list[str]
-    """Found by checking, if that was asked for."""
+    """Damaged runs; empty unless they were checked."""
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the missing trainings take one after the other, if there is one to judge by."""
+        """Estimated time of the missing trainings in sequence; None without a finished run."""
         known = [row.seconds for row in self.rows if row.seconds is not None]
         if not known:
             return None
@@ -54,12 +54,12 @@ class Status:
 
 
 def status(study: Study, store: Store, check: bool = False) -> Status:
-    """Return how far a study is.
+    """Return the status of a study.
 
     Args:
         study: from `spec.load`, shrunk or not.
         store: from `store.open_store`.
-        check: read every run of the study, to see that it is as it was written.
+        check: whether to read every run of the study and verify its checksums.
     """
     reader = Reader(store, lambda _: None)
     beats = [beat for beat in heartbeat.beats(store.folder) if study.name in beat.studies]
@@ -71,7 +71,7 @@ def status(study: Study, store: Store, check: bool = False) -> Status:
         runs = {plan.key(run): run for run in group.first(study)}
         total = len(runs) + group.to_come(study)
         done = runs.keys() & reader.done
-        # Which runs are final is known only once the grid is there; then a few have to be opened.
+        # The final runs are known only once the grid is complete, and a few runs must be opened.
         settled = done | {name for name in runs if reader.diverged(name)}
         if group.selects(study) and len(settled) == len(runs):
             index, _ = chosen(study, group, reader)

@@ -1,16 +1,16 @@
-"""Where runs are kept: one folder a run, whole or not there, with checksums.
+"""The store of runs: one folder per run, written atomically, with checksums.
 
     store.json           the versions that all its runs were made with
     runs/NAME/           config.json, agent.safetensors, results.safetensors, sha256sums; a run that
-                         came in an archive has no agent
-    failed/NAME.json     why a run could not be done
-    active/              who is working on the store now
+                         was imported from an archive has no agent
+    failed/NAME.json     why a run failed
+    active/              the processes that are working on the store now
     tmp/                 folders that are being written
-    claims               empty; its bytes are locked by whoever is at a run
+    claims               empty; the process that does a run holds a lock on a byte of it
 
-A folder appears in `runs` by being renamed, so its being there says that it was written to the
-end; status looks at names only. Files are not forced to the disk one by one: should the machine
-itself go down, a file may be cut off, and the checksums, looked at whenever results are read, tell.
+A folder is renamed into `runs` once it is complete, so every run in `runs` was written to the end,
+and status needs the names only. Files are not synced to disk one by one: after a crash of the
+machine a file may be truncated, which the checksums, verified whenever results are read, detect.
 """
 
 import errno
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PARTS = {"runs", "failed", "active", "tmp", "frontiers"}
 CLAIMS = "claims"
 STALE = 3600.0
-"""Seconds after which a folder that is being written is taken for left behind."""
+"""Seconds after which an incomplete folder is considered abandoned."""
 
 
 class FullError(InputError):
@@ -53,17 +53,17 @@ class FullError(InputError):
 
 
 LONGEST = 1e8
-"""Seconds; what claims to have trained for longer is not believed."""
+"""Longest plausible training time in seconds."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of runs."""
+    """A store of runs in a folder."""
 
     folder: Path
 
     def done(self) -> set[str]:
-        """Return the names of all runs that are there."""
+        """Return the names of all runs in the store."""
         return set(_names(self.folder / "runs"))
 
     def path(self, name: str) -> Path:
@@ -71,11 +71,11 @@ class Store:
         return self.folder / "runs" / name
 
     def has(self, name: str) -> bool:
-        """Return whether a run is there now."""
+        """Return whether the store has a run now."""
         return os.path.isdir(f"{self.folder}/runs/{name}")  # noqa: PTH112
 
     def put(self, name: str, contents: dict[str, bytes]) -> None:
-        """Keep a run; if it came in meanwhile, it is the same one and stays."""
+        """Store a run; if it was stored in the meantime, the existing copy is kept."""
         beside = self._beside(name)
         try:
             os.mkdir(beside)  # noqa: PTH102
@@ -92,24 +92,24 @@ class Store:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             reason = "the disk is full" if full else f"cannot write to {self.folder}: {error}"
             raise FullError(
-                f"{reason}. Every run that was finished is kept: make room, then type the same "
-                "command again; it does only what is missing."
+                f"{reason}. All finished runs are kept: free some space, then type the same "
+                "command again; only missing runs are done."
             ) from None
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
 
     def _beside(self, name: str) -> str:
-        """Return where to put together a run, or what to call one that is being removed."""
+        """Return a temporary path for a run that is being written or removed."""
         prefix, suffix = leftovers.affixes(name)
         return f"{self.folder}/tmp/{prefix}{time.time_ns()}{suffix}"
 
     def read(self, name: str) -> Record:
-        """Return a run, all of its files checked."""
+        """Return a run after checking all its files."""
         return read_record(name, self.contents(name))
 
     def seconds(self, name: str) -> float | None:
-        """Return what a run's training took, unchecked; nothing if that cannot be read."""
+        """Return the training time of a run, unchecked; None if it cannot be read."""
         try:
             found = float(files.parse_json(_read(self.path(name) / "config.json"))["seconds"])
         except (OSError, ValueError, KeyError, TypeError, OverflowError):
@@ -117,18 +117,18 @@ class Store:
         return found if 0 <= found <= LONGEST else None
 
     def check(self, name: str) -> None:
-        """Refuse a run that is not as it was written."""
+        """Raise an error if a run's files are not as they were written."""
         self.contents(name)
 
     def drop(self, name: str) -> None:
-        """Take a run out."""
+        """Remove a run."""
         gone = Path(self._beside(name))
         with suppress(FileNotFoundError):  # another process was faster
             self.path(name).rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
     def contents(self, name: str) -> dict[str, bytes]:
-        """Return the files of a run; refuse it if they are not as they were written."""
+        """Return the files of a run; raise an error if they are not as they were written."""
         folder = self.path(name)
         try:
             sums = read_sums(_read(folder / SUMS))
@@ -136,24 +136,24 @@ class Store:
         except (FileNotFoundError, ValueError) as error:
             raise DamagedError(f"run {name} is damaged ({error}).") from None
         except OSError as error:
-            # Too many open files, say: it may well be whole, and must not be dropped for this.
+            # For example too many open files: the run may be intact and must not be dropped.
             raise InputError(f"cannot read run {name}: {error}.") from None
         compare(name, contents, sums)
         return contents
 
     def fail(self, name: str, run: "RunSpec", kind: str, reason: str) -> None:
-        """Record why a run could not be done."""
+        """Record why a run failed."""
         content = {"kind": kind, "reason": reason, "run": run.to_json()}
         files.write(self.folder / "failed" / f"{name}.json", json.dumps(content).encode())
 
     def failed(self) -> dict[str, dict[str, Any]]:
-        """Return what failed, by name, and why: `kind` is "diverged", "refused" or "died"."""
+        """Return failed runs by name, with reason and kind ("diverged", "refused" or "died")."""
         names = (file.removesuffix(".json") for file in _names(self.folder / "failed"))
         found = {name: self.why_failed(name) for name in names}
         return {name: why for name, why in found.items() if why is not None}
 
     def why_failed(self, name: str) -> dict[str, Any] | None:
-        """Return why a run could not be done, if that is on record."""
+        """Return why a run failed; None if there is no valid record."""
         try:
             path = self.folder / "failed" / f"{name}.json"
             why = files.parse_json(files.read(path, files.LARGEST_TEXT))
@@ -170,16 +170,16 @@ class Store:
 def open_store(
     folder: str | Path | None = None, write: bool = True, *, alone: bool = False
 ) -> Store:
-    """Open a store: the folder given, else $SELLF_STORE, else `sellf-store` here.
+    """Open a store: the given folder, or $SELLF_STORE, or `sellf-store` in the working directory.
 
-    To write to, it is made if it is not there, and its runs must be of this version. Runs that are
-    done one at a time (`alone`), to be timed, are kept beside: done with others around them they
-    would be the same in everything but their seconds.
+    For writing, a missing store is created, and existing runs must be of this version. Runs that
+    are timed one at a time (`alone`) are kept in a separate store: runs done next to others would
+    have the same results, but other training times.
     """
     path = location(folder, alone=alone)
     mark = path / "store.json"
     if not mark.is_file():
-        # Another process may be about to make it, or was killed at that.
+        # Another process may be creating the store, or was killed while doing so.
         there = {name for name in _names(path) if not leftovers.of(name, mark.name)}
         if path.exists() and (not path.is_dir() or there - PARTS - {CLAIMS}):
             raise InputError(f"{path} is no store, and not empty: give another folder to --store.")
@@ -188,7 +188,7 @@ def open_store(
                 for part in PARTS:
                     (path / part).mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise InputError(f"cannot make the store {path}: {error.strerror}.") from None
+                raise InputError(f"cannot create the store {path}: {error.strerror}.") from None
             files.write(mark, json.dumps({"format": FORMAT, **versions()}).encode())
             _sweep(path)
         return Store(path)
@@ -205,7 +205,7 @@ def open_store(
 
 
 def location(folder: str | Path | None = None, *, alone: bool = False) -> Path:
-    """Return which folder a store is: as `open_store` takes it."""
+    """Return the folder of a store, with arguments as for `open_store`."""
     path = Path(folder or os.environ.get("SELLF_STORE") or "sellf-store")
     if not alone:
         return path
@@ -214,7 +214,7 @@ def location(folder: str | Path | None = None, *, alone: bool = False) -> Path:
 
 
 def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
-    """Copy runs from another store; return how many came, how many were there, and what is bad."""
+    """Copy runs from another store; return the numbers of new and known runs, and the damage."""
     source = open_store(other, write=False)
     if not (source.folder / "store.json").is_file():
         raise InputError(f"{other} is no store.")
@@ -229,7 +229,7 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
     for name in sorted(there - here):
         try:
             if source.path(name).is_symlink():
-                raise DamagedError(f"{source.path(name)} is a link, and is not followed.")
+                raise DamagedError(f"{source.path(name)} is a link, which is not followed.")
             contents = source.contents(name)
             read_record(name, contents)
         except DamagedError as error:
@@ -241,35 +241,35 @@ def merge(into: Store, other: str | Path) -> tuple[int, int, list[str]]:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that a run's numbers depend on."""
+    """Return the versions that the results of a run depend on."""
     from importlib.metadata import version
 
     return {"sellf": __version__, "jax": version("jax")}
 
 
 def _read(path: Path) -> bytes:
-    """Return a run's file: no link, device or pipe, which could hold anything."""
+    """Read a file of a run; links, devices and pipes are refused."""
     try:
         return files.read(path, follow=False)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise ValueError(f"{path.name} is a link; runs have files of their own") from None
+            raise ValueError(f"{path.name} is a link; runs consist of regular files") from None
         raise
 
 
 def same_versions(path: Path, content: dict[str, Any]) -> None:
-    """Refuse runs of versions whose numbers may differ from ours."""
+    """Refuse runs of versions whose results may differ from those of this version."""
     ours = versions()
     if content["sellf"] not in SAME_NUMBERS or content["jax"] != ours["jax"]:
         raise InputError(
             f"{path} holds runs of sellf {content['sellf']} and JAX {content['jax']}; this is "
-            f"sellf {ours['sellf']} and JAX {ours['jax']}, whose numbers may differ: use those "
-            "versions, or give another folder to --store."
+            f"sellf {ours['sellf']} and JAX {ours['jax']}, whose numbers may differ: use the "
+            "former versions, or give another folder to --store."
         )
 
 
 def _write(path: str, content: bytes) -> None:
-    """Write a file with as few calls as there can be: a store may have a hundred thousand."""
+    """Write a file with few system calls, since a store may have a hundred thousand files."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         rest = memoryview(content)
@@ -288,7 +288,7 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _sweep(store: Path) -> None:
-    """Remove what processes that were killed left behind."""
+    """Remove files left behind by killed processes."""
     heartbeat.sweep(store)
     for folder in (store, *(store / part for part in PARTS - {"runs"})):
         leftovers.sweep(folder)

@@ -1,4 +1,4 @@
-"""What a study's runs come to: means, intervals, and how far they are from the paper's."""
+"""Summary of a study's runs: means, intervals and differences from the paper's figures."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,57 +17,57 @@ if TYPE_CHECKING:
     from sellf.training.spec import RunSpec
 
 STEPS = 500_000
-"""What times are scaled to: as many as in the paper."""
+"""Number of steps that training times are scaled to, as in the paper."""
 ROUNDED = 0.005
-"""The paper's disparities have two decimals: each may be this far from what was measured."""
+"""Rounding error of the paper's disparities, which have two decimals."""
 GRIDS = {"beta_disparity", "beta_increase", "beta_renyi", "beta_bias", "nu_max", "limit"}
-"""What the paper chose from grids; everything else it left as it is."""
+"""Settings that the paper selected from grids; it left all others at their defaults."""
 SAME_WORLD = {"microdata", "population", "window"}
-"""Settings of a world that leave it comparable with the paper's."""
+"""Settings of a world that do not affect comparability with the paper."""
 
 
 class Group(NamedTuple):
-    """What became of a group under an algorithm, over all deployments and seeds."""
+    """Figures of a group under an algorithm, averaged over all deployments and seeds."""
 
     acceptance: float
-    """The share that was accepted."""
+    """Share accepted."""
     qualified_at_first: float
     qualified_at_last: float
-    """P(Y = 1) in the population, at the first and last moments that were recorded."""
+    """P(Y = 1) in the population at the first and the last recorded time."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one cell of a study came to."""
+    """Summary of one cell of a study."""
 
     task: str
     """World and notion, in words."""
     cell: Cell
     disparity: Estimate
-    """|Delta|, of the window, with all labels."""
+    """|Delta| over the window, with all labels."""
     exact: Estimate
-    """Of the whole population: no window, no noise."""
+    """|Delta| of the whole population, without a window and its noise."""
     seen: Estimate
-    """What the algorithm itself could see: in its own view."""
+    """|Delta| in the view that the algorithm itself observes."""
     view: View
     reward: Estimate
     by_group: dict[str, Group]
     published: Published | None
     comparable: bool
-    """Whether steps and settings are the paper's, so that a difference means something."""
+    """Whether steps and settings are the paper's, such that differences are meaningful."""
     best_disparity: bool
     best_reward: bool
     regret: float | None = None
-    """What the best policy of the same exact disparity earns more, if the frontier is known."""
+    """Additional reward of the best policy with the same exact disparity, if known."""
 
     @property
     def seeds(self) -> int:
-        """How many trainings there were."""
+        """Number of training seeds."""
         return len(self.cell.final)
 
     @property
     def sentences(self) -> list[str]:
-        """What selection has to say, and where ours and the paper's differ beyond the spread."""
+        """Remarks on the selection, and differences from the paper beyond the spread."""
         remark = [f"{self.task}, {self.cell.algorithm}: {self.cell.remark}"]
         return (remark if self.cell.remark else []) + self._differences
 
@@ -89,7 +89,7 @@ class Row:
 
 
 def rows(results: Results) -> list[Row]:
-    """Return a row for every cell that has been trained, tasks together, in the study's order."""
+    """Return a row for every finished cell, ordered by task and as in the study."""
     done = [cell for cell in results.cells if cell.final]
     often = Counter((task_name(cell), cell.algorithm) for cell in done)
     found = []
@@ -101,7 +101,7 @@ def rows(results: Results) -> list[Row]:
         most = max(round(reward.mean, 1) for reward in rewards)
         for cell, gap, reward in zip(cells, gaps, rewards, strict=True):
             spec = cell.final[0].spec
-            # One algorithm several times over is an ablation: no cell of the paper's is like it.
+            # Several cells of one algorithm are an ablation, without counterparts in the paper.
             alike = often[where, cell.algorithm] == 1 and spec.world.settings.keys() <= SAME_WORLD
             found.append(
                 Row(
@@ -126,7 +126,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def task_name(cell: Cell) -> str:
-    """Return world and notion in words, with what was changed in the world."""
+    """Return world and notion in words, with the changed settings of the world."""
     records = cell.final or cell.grid
     changed = records[0].spec.world.settings if records else {}
     world = f"{cell.world} ({format_settings(changed)})" if changed else cell.world
@@ -139,20 +139,20 @@ def format_settings(settings: dict[str, Any]) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a setting's value as one types it."""
+    """Return a setting's value as it is typed."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def records_of(cells: list[Cell]) -> list[Record]:
-    """Return every run of some cells once: a selected one may be in the grid and in the finals."""
+    """Return every run of some cells once, since final runs may be part of the grid."""
     each = [record for cell in cells for record in [*cell.grid, *cell.final]]
     return list({record.spec.identity: record for record in each}.values())
 
 
 def varied(cells: list[Cell]) -> list[str]:
-    """Return the settings that differ between the runs of an algorithm on a task."""
+    """Return the settings that differ between runs of an algorithm on a task."""
     names: dict[str, None] = {}
     for key in dict.fromkeys((task_name(cell), cell.algorithm) for cell in cells):
         runs = records_of([cell for cell in cells if (task_name(cell), cell.algorithm) == key])
@@ -163,7 +163,7 @@ def varied(cells: list[Cell]) -> list[str]:
 
 
 def names(cells: Sequence[Cell]) -> list[str]:
-    """Return what to call cells of one task: the algorithm, with what tells it from itself."""
+    """Return names for the cells of a task: the algorithm, with settings where it is ambiguous."""
     often = Counter(cell.algorithm for cell in cells)
     return [
         cell.algorithm
@@ -174,23 +174,23 @@ def names(cells: Sequence[Cell]) -> list[str]:
 
 
 class Time(NamedTuple):
-    """What training takes."""
+    """Training time of an algorithm in a world."""
 
     world: str
     algorithm: str
     minutes: float
-    """For 500,000 steps: the median over the runs."""
+    """Minutes for 500,000 steps, the median over runs."""
     runs: int
     published: float | None
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster than the paper's."""
+        """Ratio of the paper's training time to this one."""
         return None if self.published is None else self.published / self.minutes
 
 
 def times(results: Results) -> list[Time]:
-    """Return what training takes, of every algorithm in every world."""
+    """Return the training times of every algorithm in every world."""
     found = []
     for world, algorithm in dict.fromkeys((c.world, c.algorithm) for c in results.cells):
         cells = [c for c in results.cells if (c.world, c.algorithm) == (world, algorithm)]
@@ -216,7 +216,7 @@ def _groups(cell: Cell) -> dict[str, Group]:
     first = cell.final[0].evaluation
     share = np.concatenate([run.evaluation.acceptances for run in cell.final])
     qualified = np.concatenate([run.evaluation.by_time["qualification"] for run in cell.final])
-    # An episode that ended early has no disparity from then on: its last moment is before.
+    # An episode that ended early has no disparity afterwards; its last time is before that.
     going = ~np.isnan(np.concatenate([run.evaluation.by_time["disparity"] for run in cell.final]))
     last = going.shape[1] - 1 - np.argmax(going[:, ::-1], axis=1)
     figures = (share, qualified[:, 0], qualified[np.arange(len(last)), last])
@@ -225,7 +225,7 @@ def _groups(cell: Cell) -> dict[str, Group]:
 
 
 def _as_published(run: "RunSpec") -> bool:
-    """Return whether a run is one that the paper may have made: its steps and settings."""
+    """Return whether the steps and settings of a run are among those of the paper."""
     return run.steps == STEPS and run.changed.keys() <= GRIDS
 
 
@@ -236,6 +236,7 @@ def _differs(
     kind = "half of the interval over seeds" if ours.half is not None else "std over deployments"
     return (
         f"{name}: the {what} is {abs(gap):,.{digits}f} {'above' if gap > 0 else 'below'} the "
-        f"paper's ({ours.mean:,.{digits}f} against {theirs:,.{digits}f}), more than our spread "
-        f"({ours.spread:,.{digits}f}, {kind}) and more than the paper's ({spread:,.{digits}f})."
+        f"paper's ({ours.mean:,.{digits}f} against {theirs:,.{digits}f}), more than the spread "
+        f"here ({ours.spread:,.{digits}f}, {kind}) and more than the paper's "
+        f"({spread:,.{digits}f})."
     )

@@ -39,15 +39,15 @@ HEAD = ("algorithm", "disparity", "reward", "regret", "exact", "saw", "selected"
         "paper's disparity", "paper's reward", "difference")  # fmt: skip
 GROUP = ("accepted", "qualified")
 SHORT = [name for name in HEAD if name not in ("exact", "saw", HEAD[-1])]
-"""What a terminal has room for."""
+"""The columns that are shown in a terminal."""
 TIMES = ("algorithm", "world", f"minutes for {STEPS:,} steps", "runs", "paper", "times faster")
 
 
 def write(results: Results, folder: Path) -> list[Path]:
     """Write the tables of a study to a folder, and return the files.
 
-    `table.md` and `table.tex` are for people; `table.csv` has a line per cell, `grid.csv` one per
-    run, `timing.csv` one per algorithm and world.
+    `table.md` and `table.tex` are for reading; `table.csv` has one row per cell, `grid.csv` one per
+    run, and `timing.csv` one per algorithm and world.
     """
     folder.mkdir(parents=True, exist_ok=True)
     contents = {
@@ -63,7 +63,7 @@ def write(results: Results, folder: Path) -> list[Path]:
 
 
 def to_rich(results: Results) -> Any:
-    """Return the results in short, as something that rich prints."""
+    """Return a short version of the results that rich can print."""
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
@@ -106,7 +106,7 @@ def markdown(results: Results) -> str:
 
 
 def latex(results: Results) -> str:
-    """Return the tables in LaTeX, to be put into a document; they need no package."""
+    """Return the tables in LaTeX, for inclusion in a document; they need no package."""
     found = rows(results)
     parts = [f"% {name}: {value}" for name, value in facts(results).items()]
     for where in dict.fromkeys(row.task for row in found):
@@ -117,7 +117,7 @@ def latex(results: Results) -> str:
 
 
 def cells(results: Results) -> list[dict[str, Any]]:
-    """Return a plain line for every cell, all figures unrounded."""
+    """Return one row of plain values per cell, with all figures unrounded."""
     lines = []
     for row in rows(results):
         spec = row.cell.final[0].spec
@@ -149,7 +149,7 @@ def cells(results: Results) -> list[dict[str, Any]]:
 
 
 def grid(results: Results) -> list[dict[str, Any]]:
-    """Return a plain line for every run: what varies has columns of its own."""
+    """Return one row of plain values per run, with a column for every varied setting."""
     names = varied(results.cells)
     lines = []
     for cell in results.cells:
@@ -176,7 +176,7 @@ def grid(results: Results) -> list[dict[str, Any]]:
 
 
 def timing(results: Results) -> list[dict[str, Any]]:
-    """Return a plain line for every algorithm in every world."""
+    """Return one row of plain values per algorithm and world."""
     return [
         {
             "world": time.world,
@@ -213,7 +213,7 @@ def _cells(row: Row, bold: Callable[[str], str], escape: Callable[[str], str]) -
 
 
 def _groups(found: list[Row]) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Return heading and lines of what became of each group in a task."""
+    """Return the heading and the rows of the table of groups in a task."""
     names = list(found[0].by_group)
     head = ("algorithm", "selected", *(_md(f"{what}, {name}") for what in GROUP for name in names))
     lines = []
@@ -244,7 +244,7 @@ def _figure(figure: Estimate, digits: int) -> str:
 
 
 def _missing(results: Results) -> list[str]:
-    """Say which cells have no trained selection yet."""
+    """Return a sentence that names the cells without finished runs."""
     names = [f"{cell.algorithm} ({task_name(cell)})" for cell in results.cells if not cell.final]
     return [f"Not finished yet: {'; '.join(names)}."] if names else []
 
@@ -259,7 +259,7 @@ def _md_table(head: tuple[str, ...], lines: list[list[str]]) -> str:
 
 
 def _md(text: str) -> str:
-    """Return text whose characters Markdown takes as they are."""
+    """Return text with the special characters of Markdown escaped."""
     return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", text)
 
 
@@ -299,7 +299,7 @@ def _tex(text: str) -> str:
 
 
 def _csv(results: Results, lines: list[dict[str, Any]]) -> str:
-    """Return lines as CSV, under comments that say what they come from."""
+    """Return rows as CSV, after comments that state their origin."""
     out = io.StringIO()
     for name, value in facts(results).items():
         out.write(f"# {name}: {value}\n")

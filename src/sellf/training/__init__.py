@@ -1,1 +1,1 @@
-"""Training: the loop, its folder and progress, logs, the agent, and its evaluation."""
+"""Training: the loop, run folders, progress, logging, agents and their evaluation."""

@@ -1,4 +1,4 @@
-"""A trained agent: what decides, what predicts labels, and the world it was made for."""
+"""A trained agent: its policy, its label predictor and the world it was trained in."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -28,7 +28,7 @@ from sellf.training import metrics
 from sellf.training.spec import FORMAT, NEEDED, RunSpec, WorldSpec, from_folder
 
 WIDTH = 79
-"""Letters in a line of what is printed."""
+"""Width of printed text, in characters."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,9 +36,9 @@ class Agent:
     """A policy for a world, with its label predictor if it has one."""
 
     spec: RunSpec
-    """What it was trained for, and how."""
+    """The specification of its training."""
     parameters: Float[Array, " size"]
-    """Of all its networks, flat."""
+    """Parameters of all its networks, as a flat array."""
     predictor: Float[Array, " size"] | None = None
     """Parameters of the label predictor."""
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -51,21 +51,23 @@ class Agent:
 
     def __str__(self) -> str:
         spec, size = self.spec, self.parameters.size
-        predicts = "" if self.predictor is None else f", and {self.predictor.size:,} to predict"
+        predicts = (
+            "" if self.predictor is None else f", {self.predictor.size:,} predictor parameters"
+        )
         parts = [
             f"{self.algorithm} on {spec.world.name}, {self.notion}, seed {self.seed}: "
             f"{spec.steps:,} steps.",
             f"Changed settings: {', '.join(f'{k} = {v}' for k, v in spec.changed.items())}."
             if spec.changed
             else "Default settings.",
-            f"{size:,} parameters to decide with{predicts}; fingerprint {self.fingerprint[:12]}.",
+            f"{size:,} policy parameters{predicts}; fingerprint {self.fingerprint[:12]}.",
             *([self.statement] if self.statement else []),
         ]
         return plain("\n".join(fill(part, WIDTH) for part in parts))
 
     @property
     def world(self) -> World:
-        """The world that it was trained in."""
+        """The world that the agent was trained in."""
         return self.spec.world.make()
 
     @property
@@ -75,7 +77,7 @@ class Agent:
 
     @property
     def notion(self) -> Notion:
-        """What its disparity is measured by."""
+        """The notion of fairness that the agent was trained for."""
         return self.spec.notion
 
     @property
@@ -85,27 +87,28 @@ class Agent:
 
     @property
     def seed(self) -> int:
-        """Of its training."""
+        """The seed of the training."""
         return self.spec.seed
 
     @property
     def statement(self) -> str | None:
-        """What its training says of the constraint it was under; None if it was under none."""
+        """Statement about the constraint of the training; None if there was none."""
         if not self.history:
             return None
         return self.spec.algorithm.statement(self.notion, self.spec.config, self.history)
 
     def in_world(self, world: World) -> "Agent":
-        """Return the same agent in another world, where people look alike to it.
+        """Return the same agent for another world with the same groups, inputs and actions.
 
-        What its training said of a constraint is about the people of its own world, and left out.
+        The statement about a constraint of its training applies to the original world only, and
+        is dropped.
         """
         asked = ("groups", "columns", "actions")
         for name in asked:
             own, other = getattr(self.world.space, name), getattr(world.space, name)
             if own != other:
                 raise InputError(
-                    f"the agent was trained where {name} are {short(own)}, and {world.name} has "
+                    f"the agent was trained where {name} are {short(own)}, but {world.name} has "
                     f"{short(other)}: it cannot decide there."
                 )
         spec = replace(self.spec, world=WorldSpec(world.name, given=world))
@@ -113,21 +116,21 @@ class Agent:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A checksum of what decides and what predicts."""
+        """A checksum of the parameters of the policy and the predictor."""
         parts = [self.parameters, *([] if self.predictor is None else [self.predictor])]
         return sha256(b"".join(np.asarray(part).tobytes() for part in parts)).hexdigest()
 
     def plot(self) -> Any:
-        """Draw how the training went: reward, disparity, acceptance and what it cost."""
+        """Draw the metrics of the training: reward, disparity, acceptance and multiplier."""
         from sellf.training.plots import draw
 
         return draw(self.spec, self.history)
 
     def probability(self, features: Any, group: Any) -> np.ndarray:
-        """Return the chance of acceptance of people, or of another favourable action.
+        """Return each person's probability of acceptance, or of another favourable action.
 
         Args:
-            features: one row per person, in the order of `world.columns` without the group's.
+            features: one row per person, in the order of `world.columns` without the group columns.
             group: the name of each person's group.
         """
         return np.asarray(self._decision(features, group).chance(self.world.space.favourable))
@@ -135,7 +138,7 @@ class Agent:
     def decide(self, features: Any, group: Any, seed: int | None = None) -> np.ndarray:
         """Return decisions about people, drawn with the policy's probabilities.
 
-        A decision is a place in `world.space.actions`: in the paper's worlds 1 is to accept.
+        A decision is an index into `world.space.actions`; in the paper's worlds, 1 means accept.
 
         Args:
             features: as for `probability`.
@@ -152,7 +155,7 @@ class Agent:
         return networks.policy(space, lambda _: outputs, algorithm.reject_below)(x)
 
     def predict_label(self, features: Any, group: Any) -> np.ndarray:
-        """Return the predicted chance of a good label; arguments as for `probability`."""
+        """Return the predicted probability of a good label; arguments as for `probability`."""
         if self.predictor is None or self.spec.algorithm.predictor is None:
             raise InputError(
                 f"{self.algorithm} has no label predictor: train sellf, sellf-semi or sellf-relu."
@@ -162,7 +165,7 @@ class Agent:
         return np.asarray(jax.nn.sigmoid(outputs[0]))
 
     def by_profile(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the chance of acceptance and the predicted chance of a good label, by profile.
+        """Return the probabilities of acceptance and of a good label, by profile.
 
         Without a predictor the latter is 0 everywhere, as in a decision window.
         """
@@ -171,10 +174,10 @@ class Agent:
         return np.asarray(decided.chance(self.world.space.favourable)), predict
 
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the policy's log-odds and the predicted chance of a good label, by profile."""
+        """Return the policy's log-odds and the probabilities of a good label, by profile."""
         run, world = _tables(self.spec.algorithm), tabulated(self.world, "a table of decisions")
-        # Piece by piece: a large world does not fit through a network at once. The last piece is
-        # filled up, so that one program does for all.
+        # In pieces, since a large world is too large for one pass through a network. The last piece
+        # is padded, so all pieces use one compiled program.
         piece = min(world.profiles, SMALL)
         profiles = jnp.arange(-(-world.profiles // piece) * piece) % world.profiles
         pieces = [
@@ -206,34 +209,34 @@ class Agent:
         return jnp.asarray(np.hstack([numbers, np.eye(len(groups), dtype=np.float32)[member]]))
 
     def save(self, path: str | Path) -> Path:
-        """Write the agent to a folder, whole or not at all; `sellf.load` reads it."""
+        """Write the agent to a folder, completely or not at all; `sellf.load` reads it."""
         config = files.sealed_json({"format": FORMAT, **self.spec.to_config()})
         rows = self.history
         if not rows:
             return files.write_folder(Path(path), {"config.json": config, **self.tensors()})
-        # With its metrics, since its statement follows from them.
+        # With its metrics, since its statement is derived from them.
         lines = b"".join(map(metrics.line, rows))
         own = self.tensors(metrics=metrics.note(len(rows), metrics.digest(rows)))
         contents = {"config.json": config, "metrics.jsonl": lines, **own}
         return files.write_folder(Path(path), contents)
 
     def tensors(self, **notes: str) -> dict[str, bytes]:
-        """Return the parameters with notes, and a world that no name can make again, as files."""
+        """Return the files with the parameters and notes, and with the world's tables if needed."""
         arrays = {"parameters": np.asarray(self.parameters)}
         if self.predictor is not None:
             arrays["predictor"] = np.asarray(self.predictor)
-        # So that another run's agent does not pass for this one's.
+        # The digest distinguishes the agents of different runs.
         own = files.tensors_to_bytes(arrays, run=self.spec.digest, **notes)
         return {"agent.safetensors": own, **self.spec.world_files()}
 
 
 def load(path: str | Path) -> Agent:
-    """Read an agent that `Agent.save` or `sellf train --out` wrote; nothing in it can run code."""
+    """Load an agent written by `Agent.save` or `sellf train --out`; no code is executed."""
     path = Path(path)
     config = files.read_json(path / "config.json", FORMAT, NEEDED)
     if not (path / "agent.safetensors").is_file():
         raise InputError(
-            f"{path} holds no finished agent: type `sellf train --resume {path}` to finish it."
+            f"{path} contains no finished agent: type `sellf train --resume {path}` to finish it."
         )
     arrays = files.read_tensors(path / "agent.safetensors", finite=True)
     spec = from_folder(path, config)
@@ -265,7 +268,7 @@ def load(path: str | Path) -> Agent:
 def decisions(
     algorithm: Algorithm, space: Space, parameters: Array, predictor: Array | None
 ) -> tuple[Policy, Chances | None]:
-    """Return an agent's policy and its predictor, if it has one, as functions of people."""
+    """Return an agent's policy and its predictor (or None) as functions of people."""
     outputs = by_profile(space, partial(networks.run, algorithm.stacks(space), parameters))
     policy = networks.policy(space, outputs, algorithm.reject_below)
     if predictor is None or algorithm.predictor is None:
@@ -276,7 +279,7 @@ def decisions(
 
 @lru_cache(maxsize=64)
 def _tables(algorithm: Algorithm) -> Any:
-    """Return a compiled function: what an agent of this algorithm makes of some profiles."""
+    """Return a compiled function that computes the log-odds and predictions of some profiles."""
 
     def run(world: World, parameters: Array, predictor: Any, profile: Array) -> tuple[Array, Array]:
         space = world.space

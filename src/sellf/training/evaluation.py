@@ -1,4 +1,4 @@
-"""Deployments of a trained agent, or of any policy, and what they show over time."""
+"""Evaluation of a trained agent, or of any policy, by deployments in a world."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,32 +31,32 @@ from sellf.training.policies import called_back, tabulated_policy
 
 MOST_DEPLOYMENTS = 100_000
 PURPOSE = 1
-"""Folded into the seed: deployments must not draw what a training drew."""
+"""Folded into the seed, so deployments use other random numbers than trainings."""
 POINTS = 50
-"""At how many moments of a deployment figures are kept."""
+"""Number of time points of a deployment at which figures are recorded."""
 
 
 @dataclass(frozen=True)
 class Evaluation(Table):
-    """What deployments of a policy came to; arrays have one entry per deployment first."""
+    """Results of deployments of a policy; the first axis of arrays is the deployment."""
 
     notion: Notion
     groups: tuple[str, ...]
     rewards: np.ndarray
-    """(deployments,), the resource at the end."""
+    """Final resource, of shape (deployments,)."""
     disparities: dict[str, np.ndarray]
-    """By view, and "exact": (deployments,), |Delta_t| averaged over the time that it is defined;
-    NaN where it never is, as among the accepted if nobody is."""
+    """By view, and "exact": |Delta_t| averaged over the times at which it is defined, of shape
+    (deployments,); NaN where it never is, for example among the accepted if nobody is accepted."""
     acceptances: np.ndarray
-    """(deployments, groups), the share accepted."""
+    """Share accepted, of shape (deployments, groups)."""
     by_time: dict[str, np.ndarray]
     """"time" (points,); the rest (deployments, points) or (deployments, points, groups): "reward",
     "disparity", "disparity_imputed", "disparity_accepted", "disparity_exact", "acceptance" (the
-    chance of a member of the population as it is then) and "qualification"."""
+    probability for a member of the current population) and "qualification"."""
 
     @property
     def deployments(self) -> int:
-        """How many there were."""
+        """Number of deployments."""
         return len(self.rewards)
 
     @property
@@ -66,16 +66,16 @@ class Evaluation(Table):
 
     @property
     def reward(self) -> float:
-        """Mean resource at the end."""
+        """Mean final resource."""
         return float(self.rewards.mean())
 
     @property
     def imputes(self) -> bool:
-        """Whether labels were predicted: without that, the imputed disparity is NaN everywhere."""
+        """Whether labels were predicted; otherwise the imputed disparity is NaN everywhere."""
         return not np.isnan(self.disparities["imputed"]).all()
 
     def without_imputed(self) -> "Evaluation":
-        """Return the same of an agent that predicts no labels: no disparity is imputed."""
+        """Return the same evaluation with imputed disparities set to NaN."""
         unknown = np.full_like(self.disparities["imputed"], np.nan)
         by_time = self.by_time["disparity_imputed"]
         return replace(
@@ -85,7 +85,7 @@ class Evaluation(Table):
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as one plain object; None where there is none."""
+        """Return the figures as plain values; None where a figure is undefined."""
         gaps = {name: _or_none(defined_mean(values)) for name, values in self.disparities.items()}
         return {
             "disparity": gaps["true"],
@@ -164,40 +164,42 @@ def evaluate(
 ) -> Evaluation:
     """Deploy a policy to new populations and measure it over time.
 
-    The same seed means the same populations for every policy.
+    With the same seed, every policy is deployed to the same populations.
 
     Args:
-        policy: an agent of `sellf.train` or `sellf.load`; an object with `predict_proba` (chances
-            of actions, as scikit-learn's classifiers return them) or `predict` (actions, as
-            Stable-Baselines3's models return them); or a function. They are given observations,
-            one row per person in the order of `world.columns`, and return actions, or the chance
-            of each action in rows. A policy that draws must return chances.
-        world: a world or the name of one; of an agent by default the one it was trained in.
-        notion: by which the disparity is measured; of an agent by default its own, else
+        policy: an agent from `sellf.train` or `sellf.load`; an object with `predict_proba` (action
+            probabilities, as for scikit-learn's classifiers) or `predict` (actions, as for
+            Stable-Baselines3's models); or a function. It receives observations, one row per
+            person in the order of `world.columns`, and returns actions, or rows of action
+            probabilities. A randomized policy must return probabilities.
+        world: a world or its name; for an agent, by default the world it was trained in.
+        notion: measure of the disparity; for an agent, by default its own, otherwise
             "opportunity".
-        deployments: how many new populations.
-        seed: of the deployments; the training's seed plays no part in them.
+        deployments: number of new populations.
+        seed: seed of the deployments, independent of the training's seed.
     """
     keys = _keys(deployments, seed)
     if isinstance(world, int):
-        raise InputError(f"world is {world}: if that is how many, give deployments={world}.")
+        raise InputError(
+            f"world is {world}: for the number of deployments, give deployments={world}."
+        )
     if isinstance(world, str):
         world = make_world(world)
     if isinstance(policy, Agent):
         agent = policy if world is None else policy.in_world(world)
         return _deployed([_of_agent(agent, notion)], keys)[0]
     if world is None:
-        raise InputError("no world given: of a policy say where it decides, world='lending'.")
+        raise InputError("no world given: name one for the policy, for example world='lending'.")
     return _deployed([_of_policy(policy, world, notion or "opportunity")], keys)[0]
 
 
 def evaluate_all(agents: Sequence[Agent], deployments: int = 10, seed: int = 0) -> list[Evaluation]:
-    """Deploy many agents as `evaluate` does each; one program serves all of a world and notion.
+    """Evaluate many agents like `evaluate`, with one compiled program per world and notion.
 
     Args:
-        agents: of any algorithms, worlds and notions.
-        deployments: how many new populations, the same for all agents.
-        seed: of the deployments.
+        agents: agents of any algorithms, worlds and notions.
+        deployments: number of new populations, the same for all agents.
+        seed: seed of the deployments.
     """
     keys = _keys(deployments, seed)
     return _deployed([_of_agent(agent) for agent in agents], keys)
@@ -209,7 +211,7 @@ class Deployable(NamedTuple):
     world: World
     notion: Notion
     run: Callable[[Array], Any]
-    """One deployment, from its key."""
+    """Runs one deployment, given its random key."""
     has_predictor: bool
 
 
@@ -255,25 +257,25 @@ def _deployed(what: Sequence[Deployable], keys: Key[Array, " deployments"]) -> l
 
 
 def deployment_keys(seed: int, deployments: int) -> Key[Array, " deployments"]:
-    """Return the keys of deployments: none is a key of the training with the same seed."""
+    """Return the random keys of deployments, distinct from those of a training."""
     return jax.random.split(jax.random.fold_in(jax.random.key(seed), PURPOSE), deployments)
 
 
 def _check(agent: Agent) -> None:
-    """Refuse parameters that are not numbers: whatever they decide, it would look fair."""
+    """Refuse parameters that are not finite: their decisions would look fair."""
     parts = {"parameters": agent.parameters, "predictor": agent.predictor}
     bad = [name for name, v in parts.items() if v is not None and not np.isfinite(v).all()]
     if bad:
         raise InputError(
-            f"{' and '.join(bad)} of the agent holds what is not a number: train anew."
+            f"{' and '.join(bad)} of the agent contains a value that is not a number: train again."
         )
 
 
 @lru_cache(maxsize=8)
 def program(notion: Notion) -> Any:
-    """Return one compiled deployment of any policy and predictor, which are given as tables.
+    """Return a compiled deployment that takes the policy and the predictor as tables.
 
-    A program for each algorithm, or each number of deployments, would have to be compiled for each.
+    The program is therefore compiled once for all algorithms and numbers of deployments.
     """
 
     def run(world: World, log_odds: Array, predict: Array, key: Array) -> dict[str, Array]:
@@ -287,7 +289,7 @@ def program(notion: Notion) -> Any:
 
 @lru_cache(maxsize=8)
 def of_agent(notion: Notion, algorithm: Algorithm) -> Any:
-    """Return one compiled deployment of agents whose people are in no table."""
+    """Return a compiled deployment of agents in a world without a table of profiles."""
 
     def run(world: World, parameters: Array, predictor: Any, key: Array) -> dict[str, Array]:
         decide, predict = decisions(algorithm, world.space, parameters, predictor)
@@ -299,7 +301,7 @@ def of_agent(notion: Notion, algorithm: Algorithm) -> Any:
 def deploy(
     world: World, notion: Notion, policy: Policy, predict: Chances | None, key: Key[Array, ""]
 ) -> dict[str, Array]:
-    """Follow one policy through one episode of a new population."""
+    """Simulate one episode of a policy with a new population."""
     length = -(-world.horizon // POINTS)
     key_start, key_window, key_steps = jax.random.split(key, 3)
     space, draw = world.space, thresholds(world.space, policy)
@@ -314,7 +316,7 @@ def deploy(
         people, window = jax.tree.map(lambda leaf: leaf[None], (state.profile, state.window))
         after, steps = replay(world, state, people, window, chance, luck, draw, notion, predict)
         over = (steps.terminated | steps.truncated).astype(jnp.int32)
-        # A step counts up to and with the one that ends the episode.
+        # Steps count up to and including the one that ends the episode.
         counts = going & (jnp.cumsum(over) - over == 0)
         group = world.group_of(steps.profile)[:, None] == jnp.arange(len(world.groups))[None, :]
         group = group & counts[:, None]
@@ -340,7 +342,7 @@ def deploy(
 
 
 def defined_mean(values: np.ndarray) -> float:
-    """Return the mean of those that are defined; NaN if none is."""
+    """Return the mean of the values that are not NaN; NaN if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")
 
@@ -350,7 +352,7 @@ def _or_none(value: float) -> float | None:
 
 
 def _mean_of(values: np.ndarray, counts: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
-    """Return the mean of what counts and is defined; NaN where nothing does."""
+    """Return the mean of the values that count and are not NaN; NaN where there are none."""
     there = counts & ~np.isnan(values)
     number = there.sum(axis=axis)
     total = np.where(there, values, 0).sum(axis=axis)
@@ -358,7 +360,7 @@ def _mean_of(values: np.ndarray, counts: np.ndarray, axis: int | tuple[int, ...]
 
 
 def _summarise(what: Deployable, raw: Mapping[str, np.ndarray]) -> Evaluation:
-    """Average what was recorded; steps after an episode's end do not count."""
+    """Average the recorded figures; steps after the end of an episode do not count."""
     world = what.world
     counts = raw["counts"]
     going = raw["going"]

@@ -1,4 +1,4 @@
-"""Logs of a training: which were asked for, and figures handed on without risk to the run."""
+"""Logging of a training to experiment trackers and functions, without risk to the run."""
 
 import copy
 import json
@@ -31,14 +31,14 @@ TRACKERS: dict[str, tuple[str, type[Tracker]]] = {
     "wandb": ("wandb", WeightsAndBiases),
     "mlflow": ("mlflow", MLflow),
 }
-"""By name, which is the extra's too: the package it needs, and what logs to it."""
+"""By name, which is also that of the extra: the required package, and the tracker class."""
 
 IDENTITIES = "loggers.json"
-"""The file in a run's folder from which trackers find their run again."""
+"""File in a run's folder from which trackers identify their run."""
 
 
 def chosen(log: Choice | Iterable[Choice] | None) -> tuple[Choice, ...]:
-    """Return the logs that were asked for; each is a tracker that is installed, or a function."""
+    """Return the requested logs, each the name of an installed tracker or a function."""
     if log is None:
         return ()
     alone = isinstance(log, str) or callable(log) or not isinstance(log, Iterable)
@@ -57,7 +57,7 @@ def chosen(log: Choice | Iterable[Choice] | None) -> tuple[Choice, ...]:
 
 
 def titles(specs: Sequence[RunSpec]) -> list[str]:
-    """Name runs that are trained together: by number, and by the settings in which they differ."""
+    """Return names of runs trained together: their numbers and the settings that differ."""
     all_settings = [{"seed": spec.seed, **spec.hyperparameters} for spec in specs]
     differing = [
         name
@@ -71,15 +71,15 @@ def titles(specs: Sequence[RunSpec]) -> list[str]:
 
 
 def file_name(text: str) -> str:
-    """Return a text that can name a file."""
+    """Return a text that is valid as a file name."""
     return "".join(c if c.isalnum() or c in "-_.=+, " else "_" for c in text)[:150]
 
 
 class Log:
     """The logs of one run, as a context manager.
 
-    A tracker that fails is left out from then on, with one warning: the figures are in the run's
-    `metrics.jsonl` as well. An exception of the caller's own function goes through to the caller.
+    A tracker that fails is disabled with one warning; the figures are in the run's `metrics.jsonl`
+    as well. Exceptions of the caller's own function are not caught.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class Log:
         """Prepare to log a run.
 
         Args:
-            spec: what is trained.
-            logs: where it is logged.
-            folder: for files of trackers; its name is the run's.
-            history: the rows of earlier sittings.
-            kept: whether the folder is a run's, which can be gone on with.
+            spec: the run.
+            logs: trackers and functions that the run is logged to.
+            folder: folder for files of trackers; its name is that of the run.
+            history: the rows of earlier sessions.
+            kept: whether the folder is a run folder, which can be resumed.
             shown: whether trackers may write to the terminal.
-            batch: what runs that are trained together are called.
-            index: which of them this is; functions find it as `row["run"]`.
+            batch: common name of runs that are trained together.
+            index: number of this run among them, passed to functions as `row["run"]`.
         """
         self.spec, self.folder, self.history = spec, folder, list(history)
         self.groups = spec.world.make().groups
@@ -140,13 +140,13 @@ class Log:
                 self._hand_over(tracker, i, row)
 
     def log(self, iteration: int, row: Row) -> None:
-        """Add an iteration's figures to every log."""
+        """Log the figures of an iteration."""
         self.history.append(row)
         for name, tracker in list(self.trackers.items()):
             if self._decisions(iteration) > tracker.last:
                 self._guarded(name, self._hand_over, tracker, iteration, row)
         for function in self.functions:
-            # A copy: what a function does to its row must not reach the run's metrics.
+            # A copy, so a function cannot change the run's metrics.
             number = {} if self.index is None else {"run": self.index}
             function(iteration, number | copy.deepcopy(row))
 
@@ -181,11 +181,11 @@ class Log:
             call(*arguments)
         except Exception as error:
             self.trackers.pop(name, None)
-            what = f"the log to {name}" if name else f"keeping {IDENTITIES}"
+            what = f"the log to {name}" if name else f"writing {IDENTITIES}"
             why = next(iter(str(error).strip().splitlines()), "")
             warnings.warn(
-                f"{what} of {self.folder.name} failed and is left out from here on; the training "
-                f"goes on. ({type(error).__name__}: {why})",
+                f"{what} of {self.folder.name} failed and is disabled from here on; the training "
+                f"continues. ({type(error).__name__}: {why})",
                 LogWarning,
                 stacklevel=3,
             )
@@ -202,14 +202,14 @@ class Log:
 
 
 def _texts(identity: Any) -> dict[str, str] | None:
-    """Return what a tracker said of a run, if that is what it is."""
+    """Return the identity that a tracker stored for a run, if it is valid."""
     if not isinstance(identity, dict) or not identity:
         return None
     return {key: value for key, value in identity.items() if isinstance(value, str)}
 
 
 def _settings(spec: RunSpec) -> dict[str, bool | int | float | str]:
-    """Return everything resolved, flat: what a tracker calls hyperparameters."""
+    """Return all resolved settings as a flat mapping, for trackers' hyperparameters."""
     import jax
 
     named = {
@@ -228,7 +228,7 @@ def _settings(spec: RunSpec) -> dict[str, bool | int | float | str]:
 
 
 def _figures(row: Row, groups: Sequence[str]) -> dict[str, float]:
-    """Return a row as single numbers: a list becomes one for each group."""
+    """Return a row as single numbers; a list becomes one number per group."""
     figures: dict[str, float] = {}
     for name, value in row.items():
         if isinstance(value, list):

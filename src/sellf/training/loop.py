@@ -1,4 +1,4 @@
-"""Training: the Python loop around compiled iterations, its progress, its files and its end."""
+"""The training loop around compiled iterations, with progress, checkpoints and logging."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, nullcontext
@@ -35,7 +35,7 @@ STEPS = 500_000
 
 
 class DivergedError(InputError):
-    """A loss became NaN; the message says which and where the last good checkpoint is."""
+    """Raised if a metric is not finite; the message names it and the last good checkpoint."""
 
 
 def train(
@@ -54,32 +54,32 @@ def train(
     continue_from: Agent | str | Path | None = None,
     **settings: Any,
 ) -> Any:
-    """Train an agent; or many, side by side in one program.
+    """Train an agent, or several agents side by side in one program.
 
     Args:
-        world: a world, or the name of one.
+        world: a world or its name.
         algorithm: "sellf-direct", "sellf-plan", "sellf", "sellf-semi", "sellf-relu", "ppo",
             "pocar", "pocar-oracle", "elbert", "focops", "ppo-lagrangian", "pid-lagrangian" or
             "cup".
         notion: "opportunity", "accuracy", "qualification", or another that needs labels; see
             `sellf.disparity`.
-        steps: how many decisions to learn from, rounded up to whole rollouts.
+        steps: number of decisions to learn from, rounded up to whole rollouts.
         seed: the same seed gives the same agent, bit for bit, on the same machine.
-        seeds: several, to train with each of them.
-        configs: several settings, to train with each of them (and each seed). Numbers may differ
-            between them; whatever shapes the program (whole numbers, words) must be the same.
-        world_settings: of the world, as in `sellf.make_world`.
+        seeds: several seeds, to train with each of them.
+        configs: several settings, to train with each of them (and each seed). Real numbers may
+            differ between them; settings that shape the program (integers, words) must be equal.
+        world_settings: settings of the world, as in `sellf.make_world`.
         out: a folder for the run: configuration, metrics, checkpoints, the agent. One run only.
-        progress: whether to show how it goes.
+        progress: whether to show the progress.
         log: "tensorboard", "wandb" or "mlflow", a function `log(iteration, row)`, or a list of
             these. Files go into `out`, or into a new folder under runs/.
-        continue_from: an agent, or its folder, to go on from: the networks and the label predictor
-            start as they are there, and learn from new decisions. One run only, of the same
-            algorithm; settings that are not given are the agent's.
-        settings: of the algorithm, for example `beta_disparity=5`.
+        continue_from: an agent, or its folder, to continue from: the networks and the label
+            predictor are initialized from it, and learn from new decisions. One run only, of the
+            same algorithm; settings that are not given are those of the agent.
+        settings: settings of the algorithm, for example `beta_disparity=5`.
 
     Returns:
-        The agent; a list of them, configs by seeds, if `seeds` or `configs` are given.
+        The agent; a list of agents, configs by seeds, if `seeds` or `configs` are given.
     """
     logs = loggers.chosen(log)
     listed = _several("configs", configs) if configs is not None else [{}]
@@ -103,16 +103,16 @@ def train(
 
 
 def _continued(spec: RunSpec, first: Agent) -> RunSpec:
-    """Return the run as one that goes on from an agent; refuse one that cannot."""
+    """Return the run as a continuation of an agent; refuse it if that is impossible."""
     if spec.algorithm != first.spec.algorithm:
         raise InputError(
-            f"the agent to continue from was trained by {first.algorithm}, not "
-            f"{spec.algorithm.name} as asked: name the same algorithm and settings."
+            f"the agent to continue from was trained with {first.algorithm}, not "
+            f"{spec.algorithm.name}: name the same algorithm and settings."
         )
     if spec.algorithm.decide is not None:
         raise InputError(
-            f"{first.algorithm} plans from all its decisions, which an agent does not hold: train "
-            "anew, or go on with a run that was stopped by `sellf train --resume FOLDER`."
+            f"{first.algorithm} plans from all its decisions, which an agent does not contain: "
+            "train a new agent, or resume a stopped run with `sellf train --resume FOLDER`."
         )
     first.in_world(spec.world.make())
     return replace(spec, origin=first.fingerprint)
@@ -120,7 +120,7 @@ def _continued(spec: RunSpec, first: Agent) -> RunSpec:
 
 def _from_agent(state: TrainState, first: Agent) -> TrainState:
     """Return the state of a training that starts with an agent's networks."""
-    # Copies: an iteration takes the place of what it is given.
+    # Copies, since an iteration donates the buffers of its input.
     learner = Learner.new(jnp.array(first.parameters))
     if first.predictor is None:
         return state._replace(learner=learner)
@@ -130,7 +130,7 @@ def _from_agent(state: TrainState, first: Agent) -> TrainState:
 
 
 def _several(name: str, given: Any) -> list[Any]:
-    """Return what was given as a list; one that is not, or is empty, is refused."""
+    """Return the given values as a list; refuse anything else and empty lists."""
     example = {"seeds": "seeds=range(3)", "configs": "configs=[{'omega': 0.05}, {'omega': 0.1}]"}
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise InputError(f"{name} is {given!r}: give a list, for example {example[name]}.")
@@ -143,24 +143,24 @@ def _several(name: str, given: Any) -> list[Any]:
 def resume(
     folder: str | Path, progress: bool = True, log: Choice | Iterable[Choice] | None = None
 ) -> Agent:
-    """Go on with a run that was stopped; it ends as if it never had been.
+    """Resume a stopped run; the result is the same as without the interruption.
 
     Args:
-        folder: of the run.
-        progress: whether to show how it goes.
-        log: as for `train`; by default where the run was logged before.
+        folder: folder of the run.
+        progress: whether to show the progress.
+        log: as for `train`; by default, as the run was logged before.
     """
     run = run_folder.open_run(Path(folder))
     return _run(run.spec, run, progress, loggers.chosen(run.logs if log is None else log))
 
 
 def train_spec(spec: RunSpec) -> Agent:
-    """Train one run without showing or keeping anything of it."""
+    """Train one run without showing progress or writing files."""
     return _run(spec, None, progress=False)
 
 
 def prepare(spec: RunSpec) -> None:
-    """Compile the program of a run, and do an iteration with it."""
+    """Compile the program of a run, and execute one iteration of it."""
     use_cache()
     task, config = _inputs(spec)
     init, iterate = program(spec.algorithm, batched=False)
@@ -168,7 +168,7 @@ def prepare(spec: RunSpec) -> None:
 
 
 def _inputs(spec: RunSpec) -> tuple[trainer.Problem, Settings]:
-    """Return what the compiled program of a run is called with."""
+    """Return the arguments of the compiled program of a run."""
     config = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), spec.config)
     return trainer.simulated(spec.world.make(), spec.notion, spec.iterations), config
 
@@ -176,7 +176,7 @@ def _inputs(spec: RunSpec) -> tuple[trainer.Problem, Settings]:
 def train_batch(
     specs: list[RunSpec], progress: bool = True, logs: tuple[Choice, ...] = ()
 ) -> list[Agent]:
-    """Train many runs of one program side by side."""
+    """Train several runs of one program side by side."""
     first = specs[0]
     _check_same_program(specs)
     use_cache()
@@ -187,7 +187,7 @@ def train_batch(
     history: list[list[dict[str, Any]]] = [[] for _ in specs]
     with Progress(first, progress, runs=len(specs)) as bar, ExitStack() as stack:
         task, _ = _inputs(first)
-        # As the largest settings want it: a term is left out only where its weight is 0 in all.
+        # Variant for the largest settings: a term is left out only if its weight is 0 in all runs.
         largest = jax.tree.map(lambda *leaves: max(leaves), *(spec.config for spec in specs))
         algorithm = find(first.algorithm.name)
         hooks = algorithm.variant(algorithm, largest, first.notion)
@@ -210,7 +210,7 @@ def train_batch(
 
 @lru_cache(maxsize=64)
 def program(hooks: Algorithm, batched: bool) -> tuple[Any, Any]:
-    """Return an algorithm's compiled `init` and `iterate`; the same ones when asked again."""
+    """Return an algorithm's compiled `init` and `iterate`, cached."""
     init, iterate = partial(trainer.init, hooks), partial(trainer.iterate, hooks)
     if batched:
         init, iterate = (jax.vmap(f, in_axes=(None, 0, 0)) for f in (init, iterate))
@@ -233,7 +233,7 @@ def program(hooks: Algorithm, batched: bool) -> tuple[Any, Any]:
 def _decided(
     hooks: Algorithm, batched: bool, task: trainer.Problem, config: Any, state: TrainState
 ) -> Any:
-    """Let an algorithm decide that is not compiled; side by side means one after the other."""
+    """Run the uncompiled decision step of an algorithm, for batched runs one after the other."""
     if not batched:
         return trainer.decided(hooks, task, jax.tree.map(float, config), state)
     found = [
@@ -259,7 +259,7 @@ def _check_same_program(specs: list[RunSpec]) -> None:
         fixed = [name for name, value in settings[0].items() if not isinstance(value, float)]
         differ = [name for name in fixed if len({str(own[name]) for own in settings}) > 1]
         raise InputError(
-            f"configs differ in {', '.join(differ)}, which shapes the program: train those apart."
+            f"configs differ in {', '.join(differ)}, which shapes the program: train them apart."
         )
 
 
@@ -276,18 +276,18 @@ def _run(
 
 
 def _begin(state: TrainState, spec: RunSpec, run: Run | None, first: Agent | None) -> Any:
-    """Return what training goes on from, and the metrics so far."""
+    """Return the state that training starts from, and the metrics so far."""
     if first is not None:
         state = _from_agent(state, first)
         if run is not None:
-            # So that a run that is stopped at once still knows what it goes on from.
+            # Such that a run that is stopped at once still has its initial state.
             run.begin(state)
     if run is None:
         return state, []
     if spec.origin and not run.checkpoint.exists():
         raise InputError(
-            f"{run.folder} was stopped before it knew the agent that it goes on from: remove it "
-            "and train anew."
+            f"{run.folder} was stopped before the agent to continue from was stored: remove it "
+            "and train again."
         )
     return run.restore(state)
 
@@ -312,7 +312,7 @@ def _train(
         folder = run.folder if run is not None else run_folder.free(Path("runs"), title(spec))
         with Log(spec, logs, folder, history=history, kept=run is not None, shown=progress) as log:
             for i in range(done, spec.iterations):
-                # The first compiles the program, which takes a while.
+                # The first iteration compiles the program, which takes a while.
                 with interrupts.nothing_to_lose() if i == done else nullcontext():
                     state, metrics = iterate(task, config, state)
                     row = _plain(metrics)
@@ -329,7 +329,7 @@ def _train(
                         f"stopped and saved: type `sellf train --resume {run.folder}`."
                     )
             agent = _agent(spec, state, history)
-            # Before logs are closed: sending the rest of them may take a while, or never end.
+            # Before logs are closed, since sending the rest may take long or never end.
             if run is not None:
                 run.finish(agent)
     return agent
@@ -338,7 +338,7 @@ def _train(
 def _record(
     log: Log, run: Run | None, iteration: int, row: dict[str, Any], state: TrainState, *, last: bool
 ) -> None:
-    """Hand an iteration's figures to its logs and to the run's folder, which gets them anyway."""
+    """Log an iteration and record it in the run folder, even if logging fails."""
     try:
         log.log(iteration, row)
     except BaseException:
@@ -350,12 +350,12 @@ def _record(
 
 
 def title(spec: RunSpec) -> str:
-    """Return what a run is called that was given no name."""
+    """Return the default name of a run."""
     return loggers.file_name(f"{spec.world.name}-{spec.algorithm.name}-{spec.notion}-{spec.seed}")
 
 
 def _batch_logs(specs: list[RunSpec], logs: tuple[Choice, ...], shown: bool) -> list[Log]:
-    """Return a log for each of the runs that are trained together."""
+    """Return a log for each run that is trained in the batch."""
     folder = run_folder.free(Path("runs"), title(specs[0]).rpartition("-")[0])
     return [
         Log(spec, logs, folder / name, shown=shown, batch=folder.name, index=index)
@@ -369,7 +369,7 @@ def _agent(spec: RunSpec, state: TrainState, history: list[dict[str, Any]]) -> A
 
 
 def _check(row: dict[str, Any], iteration: int, run: Run | None) -> None:
-    """Stop at the first number that is none."""
+    """Raise an error if a metric is not finite."""
     bad = [n for n, value in row.items() if value is not None and not np.all(np.isfinite(value))]
     if bad:
         kept = ""
@@ -390,7 +390,7 @@ def _plain(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _known(name: str, value: np.ndarray) -> Any:
-    """Return a figure as plain numbers; None for a disparity that is not defined."""
+    """Return a figure as plain numbers; None for an undefined disparity."""
     return None if name in MAY_BE_UNDEFINED and np.isnan(value) else value.tolist()
 
 

@@ -1,4 +1,4 @@
-"""The metrics of a training: JSON lines, one an iteration."""
+"""The metrics of a training as JSON lines, one line per iteration."""
 
 import json
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from sellf.errors import InputError
 from sellf.files import AGAIN
 
 MAY_BE_UNDEFINED = ("disparity_true", "disparity_imputed", "disparity_accepted")
-"""Figures that are null where they are not defined: nobody was accepted of some group, say."""
+"""Figures that are null where undefined, for example if nobody of some group was accepted."""
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Read JSON lines; a last line that was cut off is left out."""
+    """Read JSON lines; a truncated last line is skipped."""
     if not path.is_file():
         return []
     try:
@@ -27,7 +27,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
         try:
             row = files.parse_json(text)
         except ValueError:
-            # What follows the last line break was being written, or is nothing.
+            # The text after the last line break is empty, or was being written.
             if number == len(lines):
                 break
             raise InputError(f"{path}, line {number}, is damaged. {AGAIN}") from None
@@ -38,21 +38,21 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def read(path: Path, iterations: int) -> list[dict[str, Any]]:
-    """Read the metrics of a training: a row an iteration, each with the same figures.
+    """Read and check the metrics of a training: one row per iteration, all with the same figures.
 
-    The checkpoint beside them knows what they were when it was written, and so does the agent.
+    They are compared with the checksum that the checkpoint, or else the agent, contains.
 
     Args:
-        path: of the file.
-        iterations: how many the training has at most.
+        path: the file.
+        iterations: maximum number of iterations of the training.
     """
-    # The checkpoint first: while a training goes on, metrics are written before it.
+    # The checkpoint first: during a training, metrics are written before it.
     noted = _noted(path.with_name("checkpoint.safetensors"))
     noted = noted or _noted(path.with_name("agent.safetensors"))
     rows = _lines(path)
     if len(rows) > iterations:
         raise InputError(
-            f"{path} holds {len(rows):,} iterations, and the training has {iterations:,}: it is "
+            f"{path} contains {len(rows):,} iterations, but the training has {iterations:,}: it is "
             f"damaged. {AGAIN}"
         )
     if noted is not None and noted[1] != digest(rows[: noted[0]]).hexdigest():
@@ -62,24 +62,24 @@ def read(path: Path, iterations: int) -> list[dict[str, Any]]:
         known = {"iteration", "reward", "acceptance", "disparity_true"} <= shape.keys()
         if not known or _shape(row) != shape or row["iteration"] != number:
             raise InputError(
-                f"{path}, line {number + 1}, does not hold the figures of iteration {number}: it "
-                f"is damaged. {AGAIN}"
+                f"{path}, line {number + 1}, does not contain the figures of iteration {number}: "
+                f"it is damaged. {AGAIN}"
             )
     return rows
 
 
 def digest(rows: Iterable[dict[str, Any]]) -> Any:
-    """Return the checksum of metrics, to which more can be added."""
+    """Return the checksum of metrics as a hash object that can be updated."""
     return sha256(b"".join(map(line, rows)))
 
 
 def line(row: dict[str, Any]) -> bytes:
-    """Return an iteration's figures as they are written."""
+    """Return the figures of an iteration as a line of the file."""
     return json.dumps(row).encode() + b"\n"
 
 
 def note(rows: int, total: Any) -> str:
-    """Return what a checkpoint notes of the metrics up to it."""
+    """Return the note in a checkpoint about the metrics up to it."""
     return f"{rows} {total.hexdigest()}"
 
 
@@ -88,11 +88,11 @@ def _noted(path: Path) -> tuple[int, str] | None:
         rows, total = files.notes(path)["metrics"].split()
         return int(rows), total
     except (ValueError, KeyError, AttributeError):
-        return None  # not there, or damaged, which resuming tells
+        return None  # missing, or damaged, which resuming reports
 
 
 def _shape(row: dict[str, Any]) -> dict[str, int]:
-    """Return how many numbers there are under each name: 0 for one that stands alone."""
+    """Return the length of the list under each name; 0 for a single number."""
     lists = {
         name: value if isinstance(value, list) else [value]
         for name, value in row.items()

@@ -1,4 +1,4 @@
-"""How a training went, as a picture."""
+"""Figure of the metrics of a training."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from sellf.training.spec import RunSpec
 
 
 def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
-    """Return a figure of the training's metrics, over decisions learned from."""
+    """Return a figure of the training's metrics over the number of decisions learned from."""
     try:
         import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
@@ -21,20 +21,20 @@ def draw(spec: RunSpec, history: list[dict[str, Any]]) -> Any:
         raise ValueError("this agent was loaded without its metrics: plot it where it is trained.")
     column = {name: np.asarray([row[name] for row in rows], float) for name in rows[-1]}
     decisions = (column["iteration"] + 1) * spec.config.rollout
-    # As a constraint is on it, or as the window shows it.
+    # The constrained quantity if there is one, otherwise the disparity of the window.
     imputed = column.get("gap", column["disparity_imputed"])
     panels: dict[str, dict[str, np.ndarray]] = {
-        "reward of a rollout": {"": column["reward"]},
+        "reward per rollout": {"": column["reward"]},
         "disparity": {
             "true": column["disparity_true"],
             **({"imputed": imputed} if spec.has_predictor else {}),
             "accepted only": column["disparity_accepted"],
-            **({"asked for": column["target"]} if "target" in column else {}),
+            **({"target": column["target"]} if "target" in column else {}),
         },
         "share accepted": dict(zip(spec.world.make().groups, column["acceptance"].T, strict=True)),
     }
     if "multiplier" in column:
-        step = {"its step": column["dual_step"]} if "dual_step" in column else {}
+        step = {"step of lambda": column["dual_step"]} if "dual_step" in column else {}
         panels["lambda"] = {"lambda": column["multiplier"], **step}
     figure, axes = plt.subplots(
         1, len(panels), figsize=(3.6 * len(panels), 3.2), layout="constrained"

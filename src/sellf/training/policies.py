@@ -1,4 +1,4 @@
-"""Any policy as a distribution over actions: ours, another library's, or a function."""
+"""Conversion of policies (models of other libraries, or functions) to action distributions."""
 
 import inspect
 from collections.abc import Callable
@@ -16,9 +16,9 @@ from sellf.fairness.checks import short
 from sellf.fairness.tables import as_pandas
 
 Ask: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""From observations (rows, inputs) to the chance of each action (rows, actions)."""
+"""A function from observations (rows, inputs) to action probabilities (rows, actions)."""
 NEVER = 1e-30
-"""In place of a chance of 0, whose log-odds would be infinite: it is never drawn either."""
+"""Replaces a probability of 0, whose log-odds would be infinite; it is never drawn either."""
 WHAT = (
     "give an agent of sellf.train, an object with predict_proba or predict (Stable-Baselines3), or "
     "a function of observations"
@@ -26,12 +26,12 @@ WHAT = (
 
 
 def asking(policy: Any, space: Space) -> Ask:
-    """Return a policy as a function from observations to chances, which are checked.
+    """Return a policy as a function from observations to checked action probabilities.
 
     Args:
-        policy: with `predict_proba`, which returns the chance of each action; or with `predict`,
-            which returns actions; or a function that returns one or the other.
-        space: whose people are decided about.
+        policy: an object with `predict_proba`, which returns action probabilities, or with
+            `predict`, which returns actions; or a function that returns either.
+        space: the space of the people to decide about.
     """
     call = _call(policy, space)
 
@@ -42,7 +42,7 @@ def asking(policy: Any, space: Space) -> Ask:
 
 
 def tabulated_policy(policy: Any, space: Space) -> np.ndarray:
-    """Return the log-odds of each action but the first, by profile."""
+    """Return the log-odds of each action except the first, by profile."""
     ask = asking(policy, space)
     pieces = []
     for start in range(0, space.profiles, SMALL):
@@ -56,7 +56,7 @@ def tabulated_policy(policy: Any, space: Space) -> np.ndarray:
 
 
 def called_back(policy: Any, space: Space) -> Policy:
-    """Return a policy that a compiled program asks: for people who are in no table."""
+    """Return a policy that a compiled program calls back, for worlds without a table."""
     ask = asking(policy, space)
     others = len(space.actions) - 1
 
@@ -72,17 +72,17 @@ def called_back(policy: Any, space: Space) -> Policy:
 
 
 def log_odds(chances: np.ndarray) -> np.ndarray:
-    """Return the log-odds of each action but the first (others, rows), from (rows, actions)."""
+    """Convert probabilities (rows, actions) to log-odds of all actions but the first."""
     logs = np.log(np.maximum(chances.T.astype(np.float64), NEVER))
     return (logs[1:] - logs[:1]).astype(np.float32)
 
 
 def refuse_drawing(ask: Ask, rows: np.ndarray, chances: np.ndarray) -> None:
-    """Refuse a policy that draws its decisions itself: its chances would stay unknown."""
+    """Refuse a policy that draws its decisions itself, whose probabilities are unknown."""
     if not np.allclose(ask(rows), chances, atol=1e-5):
         raise InputError(
-            "the policy does not say the same when it is asked twice: where it draws decisions, "
-            "return the chance of each action instead, one row per person."
+            "the policy returns different results when called twice: if it draws decisions, return "
+            "the probability of each action instead, one row per person."
         )
 
 
@@ -94,7 +94,7 @@ def _call(policy: Any, space: Space) -> Callable[[np.ndarray], Any]:
             known = inspect.signature(policy.predict).parameters
         except (TypeError, ValueError):
             known = {}
-        # Stable-Baselines3 draws unless it is told not to.
+        # Stable-Baselines3 draws actions by default.
         options = {"deterministic": True} if "deterministic" in known else {}
 
         def predict(x: np.ndarray) -> Any:
@@ -108,15 +108,15 @@ def _call(policy: Any, space: Space) -> Callable[[np.ndarray], Any]:
 
 
 def _columns(policy: Any, rows: np.ndarray, space: Space) -> Any:
-    """Return observations with their names, where a classifier was fitted with names."""
+    """Return observations as named columns if the classifier was fitted with names."""
     names = getattr(policy, "feature_names_in_", None)
     if names is None:
         return rows
     unknown = [name for name in names if name not in space.columns]
     if unknown:
         raise InputError(
-            f"the classifier wants {unknown}, which is no input: fit it on world.columns, "
-            f"{', '.join(space.columns[:3])}, ..."
+            f"the classifier expects {unknown}, which is not among the inputs: fit it on "
+            f"world.columns, {', '.join(space.columns[:3])}, ..."
         )
     chosen = {name: rows[:, space.columns.index(name)] for name in names}
     frame = as_pandas(chosen)
@@ -124,7 +124,7 @@ def _columns(policy: Any, rows: np.ndarray, space: Space) -> Any:
 
 
 def _chances(said: Any, rows: int, space: Space) -> np.ndarray:
-    """Return what a policy said as chances of actions; refuse what is neither those nor actions."""
+    """Return a policy's result as action probabilities; refuse anything else."""
     actions = len(space.actions)
     listed = ", ".join(f"{number} ({name})" for number, name in enumerate(space.actions))
     found = np.asarray(said)
@@ -145,14 +145,14 @@ def _chances(said: Any, rows: int, space: Space) -> np.ndarray:
     if not (found >= 0).all() or not (abs(total - 1) <= 1e-4).all():
         worst = total[np.argmax(np.where(np.isnan(total), np.inf, abs(total - 1)))]
         raise InputError(
-            f"the policy's chances sum to {worst:g} for someone (smallest {found.min():g}): they "
-            "must be 0 or more and sum to 1."
+            f"the policy's probabilities sum to {worst:g} for someone (smallest "
+            f"{found.min():g}): they must be 0 or more and sum to 1."
         )
     return found / total[:, None]
 
 
 def _expected(rows: int, actions: int, listed: str) -> str:
     return (
-        f"for {rows:,} people return {rows:,} actions ({listed}), or their chances with shape "
-        f"({rows:,}, {actions})."
+        f"for {rows:,} people return {rows:,} actions ({listed}), or their probabilities with "
+        f"shape ({rows:,}, {actions})."
     )

@@ -1,4 +1,4 @@
-"""How a training shows itself: a bar in a terminal, a line now and then elsewhere."""
+"""Display of training progress: a bar in a terminal, occasional lines elsewhere."""
 
 import sys
 import time
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 LINES = 10
-"""How many lines a training writes where there is no terminal."""
+"""Number of progress lines of a training where there is no terminal."""
 
 
 class Progress:
-    """Shows iterations as they come; used as a context manager."""
+    """Shows the progress of iterations; used as a context manager."""
 
     def __init__(self, spec: RunSpec, shown: bool, runs: int = 1) -> None:
         """Prepare to show a training.
 
         Args:
-            spec: what is trained.
+            spec: the run.
             shown: whether to show anything.
-            runs: how many are trained side by side.
+            runs: number of runs that are trained side by side.
         """
         self.spec, self.shown, self.runs = spec, shown, runs
         self.total = spec.iterations
@@ -38,7 +38,7 @@ class Progress:
 
     @property
     def _compiling(self) -> str:
-        """What programs are compiled as long as this one."""
+        """Key of programs whose compilation takes about as long as that of this one."""
         return f"compile {self.spec.algorithm.name} {self.spec.world.name} {self.runs}"
 
     def __enter__(self) -> Self:
@@ -58,19 +58,19 @@ class Progress:
             )
             self.bar.start()
             about = durations.expected(self._compiling)
-            told = "" if about is None else f", {about:.0f} s the last time"
+            told = "" if about is None else f", {about:.0f} s last time"
             self.task = self.bar.add_task(self.title, total=self.total, figures=f"compiling{told}")
         elif self.shown:
             self.message(f"{self.title}: {self.total} iterations, compiling")
         return self
 
     def begin(self, done: int) -> None:
-        """Go on from iterations that are done already."""
+        """Show the iterations that are already done."""
         if self.bar is not None:
             self.bar.update(self.task, completed=done)
 
     def update(self, iteration: int, rows: list[dict[str, Any]]) -> None:
-        """Show an iteration's figures, of one run or the mean of several."""
+        """Show the figures of an iteration: of one run, or means over several."""
         if not self.shown:
             return
         figures = self._figures(rows)
@@ -95,7 +95,7 @@ class Progress:
         shares = ", ".join(f"{g} {a:.0%}" for g, a in zip(groups, accepted, strict=True))
         gap = np.mean(np.array([row["disparity_true"] for row in rows], float))
         reward = np.mean([row["reward"] for row in rows])
-        return f"disparity {gap:.3f}, reward {reward:+.0f} a rollout, accepted {plain(shares)}"
+        return f"disparity {gap:.3f}, reward {reward:+.0f} per rollout, accepted {plain(shares)}"
 
     def __exit__(self, *error: object) -> None:
         if self.bar is not None:

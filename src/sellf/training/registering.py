@@ -1,4 +1,4 @@
-"""`sellf.register`: algorithms, worlds and notions of one's own, by name."""
+"""`sellf.register`: custom algorithms, worlds and notions by name."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ from sellf.fairness.notions import TABLE, Definition
 
 
 def register(thing: Any, name: str | None = None) -> None:
-    """Make an algorithm, a world or a notion known under a name.
+    """Register an algorithm, a world or a notion under a name.
 
-    From then on the name is good for `sellf.train`, `sellf.evaluate`, `sellf.make_world` and a
-    study's file, in this program. An installed package makes its own known to every program by
-    entry points in the groups `sellf.algorithms`, `sellf.worlds` and `sellf.notions`.
+    Within the current process, the name is then accepted by `sellf.train`, `sellf.evaluate`,
+    `sellf.make_world` and study files. An installed package registers its own for every process
+    with entry points in the groups `sellf.algorithms`, `sellf.worlds` and `sellf.notions`.
 
     Args:
         thing: an `Algorithm`; a notion's `Definition`; a world, or a function that makes one from
             its settings, given by keyword.
-        name: by default its own; of a function, the function's with hyphens.
+        name: by default the name of `thing`; for a function, its name with hyphens.
 
     """
     if isinstance(thing, Algorithm):

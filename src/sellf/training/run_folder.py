@@ -1,4 +1,4 @@
-"""A run's folder: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `agent.safetensors`."""
+"""Run folders: `config.json`, `metrics.jsonl`, `checkpoint.safetensors`, `agent.safetensors`."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ from sellf.training.agent import Agent
 from sellf.training.spec import FORMAT, NEEDED, RunSpec, from_folder
 
 CHECKPOINT_EVERY = 25
-"""Iterations between checkpoints."""
+"""Number of iterations between checkpoints."""
 
 
 @dataclass
@@ -31,30 +31,30 @@ class Run:
     folder: Path
     spec: RunSpec
     logs: tuple[str, ...] = ()
-    """Where it is logged to, of the logs that have a name."""
+    """Names of the trackers that the run is logged to."""
     pending: list[bytes] = field(default_factory=list)
     """Metrics since the last checkpoint."""
     rows: int = 0
-    """How many were written ..."""
+    """Number of rows of metrics written so far."""
     total: Any = field(default_factory=lambda: metrics.digest([]))
-    """... and their checksum."""
+    """Checksum of the rows written so far."""
 
     @property
     def checkpoint(self) -> Path:
-        """Where the last checkpoint is, if there is one."""
+        """Path of the last checkpoint, which may not exist yet."""
         return self.folder / "checkpoint.safetensors"
 
     def record(self, iteration: int, row: dict[str, Any], state: Any, last: bool) -> None:
-        """Keep an iteration's metrics; every so often, write the metrics and then a checkpoint."""
+        """Record the metrics of an iteration; save them and a checkpoint periodically."""
         self.pending.append(metrics.line(row))
         if last or (iteration + 1) % CHECKPOINT_EVERY == 0:
             self.save(state)
 
     def save(self, state: Any) -> None:
-        """Write the metrics, and then the checkpoint that they lead up to.
+        """Write the metrics, then the checkpoint that they lead up to.
 
-        In this order a run that is killed has the metrics of every iteration that its checkpoint
-        knows, and maybe of a few more, which going on writes again.
+        In this order, a killed run has the metrics of every iteration up to its checkpoint, and
+        possibly of a few more, which are written again when the run is resumed.
         """
         if not self.pending:
             return
@@ -67,7 +67,7 @@ class Run:
         except OSError as error:
             raise InputError(
                 f"cannot write {path}: {error.strerror}. Type `sellf train --resume {self.folder}` "
-                "to go on from the last checkpoint."
+                "to continue from the last checkpoint."
             ) from None
         self.rows += len(self.pending)
         self.total.update(b"".join(self.pending))
@@ -76,12 +76,12 @@ class Run:
         files.write(self.checkpoint, _to_bytes(state, metrics=note, run=self.spec.digest))
 
     def begin(self, state: Any) -> None:
-        """Write a checkpoint before the first iteration, of what no seed can make again."""
+        """Write a checkpoint before the first iteration, of a state that no seed reproduces."""
         note = metrics.note(self.rows, self.total)
         files.write(self.checkpoint, _to_bytes(state, metrics=note, run=self.spec.digest))
 
     def alone(self) -> AbstractContextManager[None]:
-        """Keep other processes out while this one trains."""
+        """Lock the folder against other processes while this one trains."""
         return locks.only_one(
             self.folder,
             f"another process is training in {self.folder}: wait until it has ended, or stop it; "
@@ -97,31 +97,31 @@ class Run:
             return state, []
         state = _from_arrays(state, files.read_tensors(path), path)
         if files.notes(path).get("run") != self.spec.digest:
-            raise InputError(f"{path} is of another run than config.json describes. {files.AGAIN}")
+            raise InputError(f"{path} belongs to another run than config.json. {files.AGAIN}")
         done = int(state.iteration)
         written = self.folder / "metrics.jsonl"
         rows = metrics.read(written, self.spec.iterations)[:done]
         if len(rows) < done:
             raise InputError(
-                f"{written} holds {len(rows)} iterations, and the checkpoint {done}: restore it "
-                "from a copy, or train anew into another folder."
+                f"{written} contains {len(rows)} iterations, but the checkpoint {done}: restore it "
+                "from a copy, or train again into another folder."
             )
         files.write(written, b"".join(map(metrics.line, rows)))
         self.rows, self.total = done, metrics.digest(rows)
         return state, rows
 
     def finish(self, agent: Agent) -> None:
-        """Write the trained agent, with what the metrics are."""
+        """Write the trained agent, with a checksum of the metrics."""
         note = metrics.note(self.rows, self.total)
         for name, content in agent.tensors(metrics=note).items():
             files.write(self.folder / name, content)
 
 
 def create(folder: Path, spec: RunSpec, logs: Sequence[Any] = ()) -> Run:
-    """Make a new run folder; `logs` that are functions are not kept."""
+    """Create a new run folder; `logs` that are functions are not stored."""
     if folder.exists():
         raise InputError(
-            f"{folder} exists: type `sellf train --resume {folder}` to go on with it, or choose "
+            f"{folder} exists: type `sellf train --resume {folder}` to resume it, or choose "
             "another name."
         )
     named = [choice for choice in logs if isinstance(choice, str)]
@@ -140,14 +140,14 @@ def create(folder: Path, spec: RunSpec, logs: Sequence[Any] = ()) -> Run:
 
 
 def open_run(folder: Path) -> Run:
-    """Open a run folder to go on with it."""
+    """Open a run folder to resume the run."""
     needed = NEEDED | {"sellf": str, "jax": str, "steps": int}
     config = files.read_json(folder / "config.json", FORMAT, needed)
     if config["sellf"] not in SAME_NUMBERS or config["jax"] != jax.__version__:
         raise InputError(
-            f"{folder} was begun with sellf {config['sellf']} and JAX {config['jax']}; this is "
-            f"sellf {__version__} and JAX {jax.__version__}, which may go on differently: use "
-            "those versions, or train anew."
+            f"{folder} was started with sellf {config['sellf']} and JAX {config['jax']}; this is "
+            f"sellf {__version__} and JAX {jax.__version__}, whose numbers may differ: use the "
+            "former versions, or train again."
         )
     return Run(folder, from_folder(folder, config), config.get("log", ()))
 
@@ -161,7 +161,7 @@ def free(parent: Path, name: str) -> Path:
 
 
 def _git_revision() -> str | None:
-    """Return the revision of the folder that one works in, if it is under git."""
+    """Return the git revision of the working directory, if there is one."""
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=5
@@ -189,7 +189,7 @@ def _from_arrays(like: Any, arrays: dict[str, np.ndarray], path: Path) -> Any:
     for i, leaf in enumerate(leaves):
         array, raw = arrays.get(f"{i:04d}"), _raw(leaf)
         if not fits or array is None or (array.shape, array.dtype) != (raw.shape, raw.dtype):
-            raise InputError(f"{path} does not belong to this run, or is damaged: train anew.")
+            raise InputError(f"{path} does not belong to this run, or is damaged: train again.")
         key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         fresh = jnp.asarray(array)
         restored.append(jax.random.wrap_key_data(fresh) if key else fresh)

@@ -1,4 +1,4 @@
-"""One training as data: made once where it is asked for, and written out only into files."""
+"""The specification of a training run: resolved once, and serialized only to files."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.notions import TABLE
 
 FORMAT = 1
-"""Of saved agents and runs; one more whenever older ones can no longer be read."""
+"""Format of saved agents and runs; incremented when older ones can no longer be read."""
 NEEDED = {
     "world": str,
     "world_settings": dict,
@@ -33,88 +33,88 @@ NEEDED = {
     "config": dict,
     "seed": int,
 }
-"""What the configuration of a saved agent or run holds at least."""
+"""Required keys of the configuration of a saved agent or run, with their types."""
 MOST_STEPS = 10**12
 
 
 def trained() -> tuple[Notion, ...]:
-    """Return the notions that one can train for."""
+    """Return the notions that are available for training."""
     return tuple(name for name, notion in TABLE.items() if notion.needs_label)
 
 
 @dataclass(frozen=True)
 class WorldSpec:
-    """A world by name and settings, made when it is needed; or a world that no name makes."""
+    """A world by name and settings, made when needed, or a world that is given as an object."""
 
     name: str
     settings: dict[str, Any] = field(default_factory=dict)
     given: World | None = field(default=None, repr=False)
 
     def make(self) -> World:
-        """Return the world, the same object when asked again."""
+        """Return the world; repeated calls return the same object."""
         return saving.named(self.name, self.settings) if self.given is None else self.given
 
     @cached_property
     def by_name(self) -> bool:
-        """Whether name and settings make the world again."""
+        """Whether the world can be made again from its name and settings."""
         return self.given is None or saving.by_name(self.given, self.settings)
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One training, everything resolved."""
+    """One training run with all settings resolved."""
 
     world: WorldSpec
     algorithm: Algorithm
-    """As its settings want it."""
+    """The algorithm in the variant that its settings select."""
     config: Settings
-    """All of the algorithm's settings."""
+    """All settings of the algorithm."""
     notion: Notion
     seed: int
     steps: int
     deployments: int = 0
-    """How many belong to the run: a study's. Others are deployed when somebody asks."""
+    """Number of deployments that are part of the run, in a study."""
     origin: str = ""
-    """A checksum of the agent that the training goes on from; empty if it starts anew."""
+    """Checksum of the agent that the training continues from; empty if there is none."""
 
     @property
     def has_predictor(self) -> bool:
-        """Whether labels are predicted: without that, nothing is imputed."""
+        """Whether the algorithm predicts labels; otherwise nothing is imputed."""
         return self.algorithm.predictor is not None
 
     @property
     def view(self) -> View:
-        """In which view the algorithm may see the disparity."""
+        """The view in which the algorithm may observe the disparity."""
         return self.algorithm.view
 
     @property
     def omega(self) -> float | None:
-        """The disparity that it tolerates, if the algorithm knows of any."""
+        """The tolerated disparity; None if the algorithm has no such setting."""
         return self.hyperparameters.get("omega")
 
     @property
     def iterations(self) -> int:
-        """How many rollouts the steps come to."""
+        """Number of rollouts that the steps are rounded up to."""
         return -(-self.steps // self.config.rollout)
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The algorithm's settings as plain values, not to be changed: runs share them."""
+        """The algorithm's settings as plain values; shared between runs, so not to be modified."""
         return _plain(self.config)
 
     @cached_property
     def changed(self) -> dict[str, Any]:
-        """Those that are not the algorithm's defaults."""
+        """The settings that differ from the algorithm's defaults."""
         usual = as_dict(type(self.config)())
         return {name: v for name, v in self.hyperparameters.items() if v != usual[name]}
 
     @cached_property
     def identity(self) -> str:
-        """Everything that the run's numbers depend on, as a text: equal runs have equal ones."""
+        """All inputs that the run's results depend on, as a text that is equal for equal runs."""
         return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the run as plain values; its world has to be one that has a name."""
+        """Return the run as plain values; requires a world that is made by name."""
         own = self.hyperparameters.items()
         return {
             "world": self.world.name,
@@ -129,12 +129,12 @@ class RunSpec:
 
     @cached_property
     def digest(self) -> str:
-        """A checksum of what `config.json` says of the run."""
+        """A checksum of the run's configuration in `config.json`."""
         content = json.dumps(self.to_config(), sort_keys=True)
         return sha256(content.encode()).hexdigest()
 
     def to_config(self) -> dict[str, Any]:
-        """Return what `config.json` in the folder of a run or agent says of it."""
+        """Return the run's configuration, the content of `config.json` in its folder."""
         world = self.world.make()
         return {
             "world": world.name,
@@ -152,7 +152,7 @@ class RunSpec:
         }
 
     def world_files(self) -> dict[str, bytes]:
-        """Return the tables of a world as a file, if its name and settings do not make it again."""
+        """Return the tables of the world as a file, unless name and settings are sufficient."""
         if self.world.by_name:
             return {}
         tables = saving.tables_of(tabulated(self.world.make(), "saving"))
@@ -174,31 +174,31 @@ def resolve(
     settings: Mapping[str, Any],
     world_settings: Mapping[str, Any],
 ) -> RunSpec:
-    """Return the training that somebody asks for, every part of it checked.
+    """Check the arguments of a training and return the resolved run.
 
     Args:
-        world: a world, or the name of one.
-        algorithm: its name.
-        notion: one that needs labels; see `sellf.disparity`.
-        seed: of the training.
-        steps: decisions to learn from.
-        settings: of the algorithm, where they are not its defaults.
-        world_settings: of a world by name.
+        world: a world or its name.
+        algorithm: name of the algorithm.
+        notion: a notion that needs labels; see `sellf.disparity`.
+        seed: seed of the training.
+        steps: number of decisions to learn from.
+        settings: settings of the algorithm that differ from its defaults.
+        world_settings: settings of a world given by name.
     """
     TABLE.find(notion, typed=True)
     catalogue.ALGORITHMS.find(algorithm, typed=True)
     if not define(notion).needs_label:
         raise InputError(
-            f"notion is {notion!r}, which needs no label: training here is about labels that are "
-            f"hidden. Train on one of {', '.join(map(repr, trained()))}."
+            f"notion is {notion!r}, which needs no label: training is for notions with hidden "
+            f"labels. Train on one of {', '.join(map(repr, trained()))}."
         )
     if isinstance(world, str):
         made = WorldSpec(world, dict(world_settings))
         made.make()
     elif world_settings:
         raise InputError(
-            "world_settings are for a world by name: change the world that is given, or give its "
-            "name, world='lending'."
+            "world_settings are for a world by name: change the settings of the given world, or "
+            "give a name, world='lending'."
         )
     else:
         made = WorldSpec(world.name, given=world)
@@ -209,7 +209,7 @@ def resolve(
 
 
 def from_json(content: Mapping[str, Any]) -> RunSpec:
-    """Return the run that `RunSpec.to_json` wrote; settings that it lacks are the defaults."""
+    """Return the run from the result of `RunSpec.to_json`; missing settings take their defaults."""
     algorithm, config = catalogue.resolve(
         content["algorithm"], content["settings"], content["notion"]
     )
@@ -219,7 +219,7 @@ def from_json(content: Mapping[str, Any]) -> RunSpec:
 
 
 def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
-    """Return the run whose folder this is, with its world; `config` is its configuration."""
+    """Return the run of a folder, including its world, given its configuration."""
     files.check_run(folder)
     try:
         define(config["notion"])
@@ -228,14 +228,14 @@ def from_folder(folder: Path, config: Mapping[str, Any]) -> RunSpec:
     algorithm, resolved = catalogue.resolve(config["algorithm"], config["config"], config["notion"])
     world = WorldSpec(config["world"], config["world_settings"], _load_world(folder, config))
     seed = check_seed(f"{folder}: seed", config["seed"])
-    # Agents that an earlier version saved outside a run's folder do not say how many.
+    # Agents that an earlier version saved outside a run folder lack the number of steps.
     steps = whole(f"{folder}: steps", config.get("steps", 0), low=0, high=MOST_STEPS)
     origin = str(config.get("origin", ""))
     return RunSpec(world, algorithm, resolved, config["notion"], seed, steps, origin=origin)
 
 
 def _load_world(path: Path, config: Mapping[str, Any]) -> World:
-    """Make a saved run's world again: by name, or from the tables beside it."""
+    """Restore the world of a saved run, by name or from its saved tables."""
     rules, settings = saving.current(config["world_rules"]), config["world_settings"]
     if config.get("world_tables", config["world"] not in WORLDS.names()):
         tables = files.read_tensors(path / "world.safetensors", finite=True)
@@ -244,14 +244,14 @@ def _load_world(path: Path, config: Mapping[str, Any]) -> World:
         reads = sorted(set(settings) & set(saving.READS))
         if reads:
             raise InputError(
-                f"{path} was made with {reads[0]}, a file that loading does not read, and without "
-                "the world's tables: train anew."
+                f"{path} was made with {reads[0]}, a file that loading does not read, and lacks "
+                "the world's tables: train again."
             )
-        WORLDS.find(config["world"])  # which runs no code that only a file names
+        WORLDS.find(config["world"])  # does not import code that only a file names
         world = saving.named(config["world"], settings)
     if saving.plain_settings(saving.rules_of(world)) != rules or world.name != config["world"]:
         raise InputError(
             f"{path} was made for a world {config['world']} with other rules than its name and "
-            "settings make now: it is damaged, or was saved by an earlier version. Train anew."
+            "settings give now: it is damaged, or was saved by an earlier version. Train again."
         )
     return world

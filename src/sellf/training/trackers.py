@@ -1,7 +1,7 @@
-"""Programs that show trainings: TensorBoard, Weights & Biases, MLflow, each imported when used.
+"""Experiment trackers: TensorBoard, Weights & Biases and MLflow, each imported when used.
 
-The x axis of all is the number of decisions so far. A tracker says in `last` of how many decisions
-it has figures already, so that a run that goes on neither repeats nor leaves out a point.
+The x axis of all is the number of decisions so far. The attribute `last` of a tracker is the number
+of decisions that it already has figures of, so a resumed run neither repeats nor omits a point.
 """
 
 import os
@@ -19,73 +19,74 @@ from typing import Any, Literal, Protocol
 Status = Literal["finished", "stopped", "failed"]
 
 FLUSH_SECONDS = 1.0
-"""Figures are kept back for at most this long: writing costs more than an iteration."""
+"""Maximum time for which figures are buffered, since writing takes longer than an iteration."""
 
 
 class LogWarning(RuntimeWarning):
-    """A log has failed or begins anew; the training goes on."""
+    """Warns that a log failed or was started again; the training continues."""
 
 
 @dataclass(frozen=True)
 class About:
-    """What a tracker is told of a run before its figures come."""
+    """Information about a run that a tracker receives before its figures."""
 
     name: str
     batch: str | None
-    """What runs that are trained together are called."""
+    """Common name of runs that are trained together."""
     folder: Path
-    """For files; made by who needs it."""
+    """Folder for files; created by the tracker if needed."""
     settings: dict[str, bool | int | float | str]
     begun: int
-    """Decisions before this sitting."""
+    """Number of decisions before this session."""
     known: dict[str, str] | None
-    """What the tracker said in `identity`, if it has seen the run before.
+    """The `identity` that the tracker stored for this run in an earlier session, if any.
 
-    It comes from the run's folder, which may be somebody else's: it finds a run again where this
-    machine logs to anyway, and never says where that is. Credentials would go there too.
+    It is read from the run's folder, which may come from somebody else. It only identifies a run on
+    the server that this machine is configured for, and never determines the server itself, which
+    would receive credentials.
     """
     shown: bool
     """Whether the tracker may write to the terminal."""
 
 
 class Tracker(Protocol):
-    """Takes the figures of one run."""
+    """Receives the figures of one run."""
 
     identity: dict[str, str] | None
-    """What finds the run again."""
+    """Identifies the run when it is resumed."""
     last: int
-    """Figures of this many decisions are there already."""
+    """Number of decisions whose figures are already logged."""
 
     def __init__(self, about: About) -> None:
-        """Begin, or go on with, the log of a run."""
+        """Start or resume the log of a run."""
 
     def log(self, decisions: int, figures: dict[str, float]) -> None:
         """Add the figures of an iteration."""
 
     def close(self, decisions: int, summary: dict[str, float], status: Status) -> None:
-        """Write everything down; the summary is empty unless the training is finished."""
+        """Write all figures; the summary is empty unless the training is finished."""
 
 
 class TensorBoard:
     """Event files in the run's folder, written without TensorFlow and without a thread.
 
-    tensorboardX's own queue would wait for ever once its thread has met a full disk.
+    The queue of tensorboardX would block forever once its thread has failed on a full disk.
     """
 
     identity: dict[str, str] | None = None
 
     def __init__(self, about: About) -> None:
-        """Open a new event file beside those of earlier sittings."""
+        """Open a new event file next to those of earlier sessions."""
         self.events = import_module("tensorboardX.proto.event_pb2")
         self.summaries = import_module("tensorboardX.proto.summary_pb2")
         files = import_module("tensorboardX.event_file_writer")
         folder = about.folder / "tensorboard"
         folder.mkdir(parents=True, exist_ok=True)
         written = min(max(self._steps(folder), default=0), about.begun)
-        # The last point is written again: with it goes a summary that may stand beside it.
+        # The last point is written again, which removes a summary that may follow it.
         self.last = max(written - 1, 0)
-        # Files are named by the second and read in the order of names: a number keeps sittings
-        # of the same second apart, and in their order.
+        # Files are named by the second and read in alphabetical order: a number separates sessions
+        # of the same second and keeps their order.
         sitting = len(list(folder.iterdir()))
         self.writer = files.EventsWriter(str(folder / "events"), f".{sitting:04d}")
         self.flushed = 0.0
@@ -101,7 +102,7 @@ class TensorBoard:
         self.writer.flush()
 
     def log(self, decisions: int, figures: dict[str, float]) -> None:
-        """Add one event; to disk every so often."""
+        """Add one event; write to disk periodically."""
         values = [
             self.summaries.Summary.Value(tag=_plain(name), simple_value=value)
             for name, value in figures.items()
@@ -112,7 +113,7 @@ class TensorBoard:
             self.flushed = time.monotonic()
 
     def close(self, decisions: int, summary: dict[str, float], status: Status) -> None:
-        """Add the summary, where the HParams tab finds it."""
+        """Add the summary for the HParams tab."""
         if summary:
             self.log(decisions, summary)
             self._write(decisions, summary=self.end)
@@ -122,7 +123,7 @@ class TensorBoard:
         self.writer.write_event(self.events.Event(step=step, wall_time=time.time(), **content))
 
     def _steps(self, folder: Path) -> Iterator[int]:
-        """Yield the decisions of every point in earlier files; one that was cut off ends a file."""
+        """Yield the decisions of every point in earlier files, up to a truncated record."""
         for path in folder.glob("events*"):
             content, at = path.read_bytes(), 0
             while at + 12 <= len(content):
@@ -135,10 +136,10 @@ class TensorBoard:
 
 
 class WeightsAndBiases:
-    """A run of the project `sellf`, or of WANDB_PROJECT; WANDB_MODE=offline needs no account."""
+    """A run in the project `sellf`, or in WANDB_PROJECT; WANDB_MODE=offline needs no account."""
 
     def __init__(self, about: About) -> None:
-        """Begin a run, or resume the one with the same id."""
+        """Start a run, or resume the one with the same id."""
         wandb = import_module("wandb")
         about.folder.mkdir(parents=True, exist_ok=True)
         project = os.environ.get("WANDB_PROJECT") or "sellf"
@@ -152,31 +153,31 @@ class WeightsAndBiases:
             dir=str(about.folder),
             config=about.settings,
             resume="allow",
-            # Many runs side by side, and whatever run the caller has open stays as it is.
+            # Allows several runs side by side, and leaves an open run of the caller as it is.
             reinit="create_new",
             settings=wandb.Settings(console="off", silent=not about.shown),
         )
         if self.run.resumed:
             self.last = self.run.starting_step - 1
         else:
-            # Offline, nobody knows what earlier sittings wrote: everything, one hopes.
+            # Offline, it is unknown what earlier sessions wrote; everything is assumed.
             self.last = about.begun if known else 0
 
     def log(self, decisions: int, figures: dict[str, float]) -> None:
-        """Hand the figures over; they are sent in the background."""
+        """Log the figures, which are sent in the background."""
         self.run.log(figures, step=decisions)
 
     def close(self, decisions: int, summary: dict[str, float], status: Status) -> None:
-        """Add the summary and wait until all is sent."""
+        """Add the summary and wait until everything is sent."""
         self.run.summary.update(summary)
         self.run.finish(exit_code={"finished": 0, "stopped": 255, "failed": 1}[status])
 
 
 class MLflow:
-    """A run of the experiment `sellf`, or of MLFLOW_EXPERIMENT_NAME, in MLflow's store."""
+    """A run in the experiment `sellf`, or in MLFLOW_EXPERIMENT_NAME, in MLflow's store."""
 
     def __init__(self, about: About) -> None:
-        """Begin a run, or go on with the one that has the stored id."""
+        """Start a run, or resume the one with the stored id."""
         tracking = import_module("mlflow.tracking")
         self.entities = import_module("mlflow.entities")
         self.client = tracking.MlflowClient()
@@ -205,7 +206,7 @@ class MLflow:
         return run
 
     def log(self, decisions: int, figures: dict[str, float]) -> None:
-        """Keep the figures; send them every so often, as each sending is a transaction."""
+        """Buffer the figures and send them periodically, as each request is a transaction."""
         now = int(time.time() * 1000)
         self.pending += [
             self.entities.Metric(_plain(name), value, now, decisions)
@@ -215,14 +216,14 @@ class MLflow:
             self._send()
 
     def close(self, decisions: int, summary: dict[str, float], status: Status) -> None:
-        """Send the rest and say how it ended."""
+        """Send the remaining figures and set the final status."""
         self.log(decisions, summary)
         self._send()
         ended = {"finished": "FINISHED", "stopped": "KILLED", "failed": "FAILED"}[status]
         self.client.set_terminated(self.id, ended)
 
     def _send(self) -> None:
-        # MLflow takes at most 1,000 figures at once.
+        # MLflow accepts at most 1,000 figures per request.
         for at in range(0, len(self.pending), 1000):
             self.client.log_batch(self.id, metrics=self.pending[at : at + 1000])
         self.pending.clear()
@@ -230,16 +231,16 @@ class MLflow:
 
 
 def _found_again(about: About, where: str, configured: str, variable: str) -> dict[str, str] | None:
-    """Return what finds the run again, if it was logged to where this machine logs to."""
+    """Return the stored identity of the run, if it belongs to the configured destination."""
     known = about.known
     if known is None or known.get(where) == configured:
         return known
-    # Without what may stand before an address: a name and a password.
+    # Without a user name and a password, which may precede an address.
     stored = known.get(where, "").rpartition("@")[2]
     warnings.warn(
-        f"{about.name} was logged to {stored!r}, and here one logs to another {where}: all its "
-        f"figures go there, into a new log. Set {variable} before the command to go on with the "
-        "old one.",
+        f"{about.name} was logged to {stored!r}, but another {where} is configured here: all its "
+        f"figures go to a new log there. Set {variable} before the command to continue the old "
+        "one.",
         LogWarning,
         stacklevel=2,
     )
@@ -247,5 +248,5 @@ def _found_again(about: About, where: str, configured: str, variable: str) -> di
 
 
 def _plain(name: str) -> str:
-    """Return a name in the letters that TensorBoard and MLflow both allow."""
+    """Return a name with characters that both TensorBoard and MLflow allow."""
     return re.sub(r"[^\w./ -]", "_", name)

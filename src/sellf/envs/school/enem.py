@@ -18,7 +18,7 @@ RACE = "TP_COR_RACA"
 STATE = "SG_UF_PROVA"
 LANGUAGES = "NU_NOTA_LC"
 GRADES = ("NU_NOTA_MT", "NU_NOTA_CN", "NU_NOTA_CH")
-"""Mathematics, natural sciences, humanities: the continuous features of `school-continuous`."""
+"""Mathematics, natural sciences and humanities: the numeric features of `school-continuous`."""
 
 FEATURES = (
     AGE,
@@ -35,16 +35,16 @@ FEATURES = (
     "TP_LINGUA",
     *(f"Q{question:03d}" for question in range(1, 26)),
 )
-"""The categorical columns: 37, and the paper's 38 with race, which makes the group here."""
+"""The 37 categorical columns; the paper has 38 with race, which defines the group here."""
 
 SAO_PAULO = "SP"
-"""The paper's applicants."""
+"""State of the paper's applicants."""
 GROUPS = ("Black/brown", "white")
 BLANK, OTHER = "blank", "other"
 PASS_MARK = 575.0
 OLDEST_AGE_CLASS = 14
 RARE = 0.10
-"""Categories held by a smaller share of the rows are pooled into one, per feature."""
+"""Share of rows below which categories of a feature are pooled into one."""
 
 _GROUP_OF_RACE = {"1": 1, "2": 0, "3": 0}
 _NEEDED = (STATE, RACE, *FEATURES, LANGUAGES, *GRADES)
@@ -55,27 +55,27 @@ class People:
     """Applicants as arrays: category codes, group, and the three other grades in [0, 1000]."""
 
     codes: NDArray[np.uint8]
-    """(n, 37), the position of each answer in `categories`."""
+    """Position of each answer in `categories`, (n, 37)."""
     group: NDArray[np.uint8]
-    """(n,), a position in `GROUPS`."""
+    """Position in `GROUPS`, (n,)."""
     grades: NDArray[np.float64]
-    """(n, 3), in the order of `GRADES`."""
+    """Grades in the order of `GRADES`, (n, 3)."""
 
 
 @dataclass(frozen=True)
 class EnemRows:
-    """Real applicants after the paper's filters, and what their codes mean."""
+    """Real applicants after the paper's filters, and the meaning of their codes."""
 
     people: People
     label: NDArray[np.uint8]
-    """(n,), 1 if the languages grade is above 575."""
+    """1 if the languages grade is above 575, (n,)."""
     features: tuple[str, ...]
     categories: tuple[tuple[str, ...], ...]
-    """Per feature the names of its codes: frequent ones sorted, then `other` if any was pooled."""
+    """Names of the codes of each feature: frequent ones sorted, then `other` if any was pooled."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many categories each feature has."""
+        """Number of categories of each feature."""
         return tuple(len(names) for names in self.categories)
 
 
@@ -121,7 +121,7 @@ def read_enem(
 
 
 def _other_states(states: Counter[str], state: str) -> str:
-    """Say what to type for applicants of another state, if the file has any."""
+    """Return a hint on what to type for another state, if the file has any."""
     others = [name for name, _ in states.most_common() if name and name != state]
     return f"; for another state type state={others[0]!r}" if others else ""
 
@@ -154,8 +154,8 @@ def code_rows(rows: Sequence[Sequence[str]]) -> EnemRows:
 def impute_grades(grades: NDArray[np.float64], group: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Fill missing grades by least squares on the person's other grades and group.
 
-    Never on the label, which would leak it into a feature. Who has no grade at all gets the
-    group's mean.
+    The label is not used, as it would leak into a feature. People without any grade get the mean of
+    their group.
     """
     missing = np.isnan(grades)
     complete = ~missing.any(axis=1)
@@ -175,12 +175,12 @@ def impute_grades(grades: NDArray[np.float64], group: NDArray[np.uint8]) -> NDAr
 
 
 def one_hot(codes: NDArray[np.uint8], sizes: Sequence[int]) -> NDArray[np.float64]:
-    """One column per category of every feature, in order: (n, sum(sizes))."""
+    """Return one column per category of every feature, in order, (n, sum(sizes))."""
     return np.hstack([np.eye(size)[codes[:, i]] for i, size in enumerate(sizes)])
 
 
 def _categories(column: Sequence[str]) -> tuple[str, ...]:
-    """The frequent answers sorted, then `other` if there are rare ones."""
+    """Return the frequent answers, sorted, then `other` if there are rare ones."""
     counts = Counter(column)
     frequent = sorted(name for name, count in counts.items() if count >= RARE * len(column))
     return (*frequent, OTHER) if len(frequent) < len(counts) else tuple(frequent)
@@ -195,7 +195,7 @@ def _encode(
 
 
 def _why_dropped(values: Sequence[str]) -> str:
-    """The paper's filter that a cleaned row fails, or nothing."""
+    """Return the filter of the paper that a cleaned row fails, or an empty string."""
     _, race, age, *_ = values
     if race not in _GROUP_OF_RACE:
         return f"with another {RACE}"
@@ -207,10 +207,10 @@ def _why_dropped(values: Sequence[str]) -> str:
 
 
 def _needed_values(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Line number and needed columns of every row, in the order of `_NEEDED`."""
+    """Yield the line number and the needed columns of every row, in the order of `_NEEDED`."""
     separator, header = _open_header(path)
     pick = itemgetter(*(header.index(name) for name in _NEEDED))
-    # The needed columns are pure ASCII, so Latin-1 reads them rightly from a UTF-8 file too.
+    # The needed columns are pure ASCII, so Latin-1 reads them correctly from a UTF-8 file too.
     with path.open(encoding="latin-1", newline="") as file:
         reader = csv.reader(file, delimiter=separator)
         next(reader)
@@ -232,7 +232,7 @@ def _needed_values(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _clean(value: str, name: str, path: Path, line: int) -> str:
-    """One spelling per answer: `2.0` and `2` are the same code, an empty one is `blank`."""
+    """Return an answer in a uniform spelling: `2.0` becomes `2`, an empty one `blank`."""
     value = value.strip()
     if name == LANGUAGES or name in GRADES:
         if value and not _is_grade(value):
@@ -255,9 +255,9 @@ def _is_grade(value: str) -> bool:
 
 
 def _open_header(path: Path) -> tuple[str, list[str]]:
-    """The separator and the column names, or a ValueError that says what is wrong with them.
+    """Return the separator and the column names, or raise an error that describes the problem.
 
-    It does not say what the file holds: a study may name any file as microdata.
+    The error does not quote the content of the file, as a study may name any file as microdata.
     """
     with path.open("rb") as file:
         start = file.read(4)

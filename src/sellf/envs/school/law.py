@@ -19,25 +19,25 @@ class LabelLaw:
     """P(Y=1) = sigmoid(intercept + shift + weights . one-hot(x, z) + grade_weights . grades)."""
 
     intercept: float
-    """As fitted on the rows."""
+    """Intercept as fitted on the rows."""
     shift: float
-    """Added to the intercept to reach a stated base rate; 0 as fitted."""
+    """Shift of the intercept that gives a stated base rate; 0 as fitted."""
     weights: Array
-    """One per one-hot column: the features in order, then the groups."""
+    """Weights of the one-hot columns: the features in order, then the groups."""
     grade_weights: Array
-    """Three, on the standardised grades; empty for the law without grades."""
+    """Weights of the three standardised grades; empty for the law without grades."""
     grade_mean: Array
     grade_std: Array
 
     def logit(self, people: People, sizes: Sequence[int]) -> Array:
-        """The log-odds of the positive label, (n,)."""
+        """Return the log-odds of the positive label, (n,)."""
         logit = self.intercept + self.shift + look_up(people, sizes, self.weights[:, None])[:, 0]
         if self.grade_weights.size:
             logit += ((people.grades - self.grade_mean) / self.grade_std) @ self.grade_weights
         return logit
 
     def probability(self, people: People, sizes: Sequence[int]) -> Array:
-        """alpha(x, z), (n,)."""
+        """Return alpha(x, z), (n,)."""
         return expit(self.logit(people, sizes))
 
 
@@ -57,7 +57,7 @@ def fit_law(rows: EnemRows, *, with_grades: bool) -> LabelLaw:
 
 
 def shifted_to(law: LabelLaw, people: People, sizes: Sequence[int], rate: float) -> LabelLaw:
-    """The same law with its intercept moved so that the mean probability of `people` is `rate`."""
+    """Return the law with its intercept shifted to a mean probability of `rate` among `people`."""
     logit = replace(law, shift=0.0).logit(people, sizes)
 
     def excess(shift: float) -> float:
@@ -68,12 +68,12 @@ def shifted_to(law: LabelLaw, people: People, sizes: Sequence[int], rate: float)
 
 
 def design_matrix(people: People, sizes: Sequence[int]) -> Array:
-    """One-hot features, then one-hot group: (n, sum(sizes) + 2)."""
+    """Return one-hot features, then the one-hot group, (n, sum(sizes) + 2)."""
     return np.hstack([one_hot(people.codes, sizes), np.eye(len(GROUPS))[people.group]])
 
 
 def look_up(people: People, sizes: Sequence[int], weights: Array) -> Array:
-    """`design_matrix(...) @ weights` without building the matrix: (n, weights.shape[1])."""
+    """Return `design_matrix(...) @ weights` without the matrix, (n, weights.shape[1])."""
     total = weights[sum(sizes) + people.group.astype(np.intp)]
     start = 0
     for feature, size in enumerate(sizes):
@@ -85,10 +85,10 @@ def look_up(people: People, sizes: Sequence[int], weights: Array) -> Array:
 def fit_logistic(
     design: Array, label: NDArray[np.integer] | NDArray[np.bool_], *, penalty: float = 1.0
 ) -> tuple[float, Array]:
-    """Intercept and weights that minimise log-loss (summed) + penalty/2 * |weights|^2.
+    """Return the intercept and weights that minimise summed log-loss + penalty/2 * |weights|^2.
 
-    The intercept is free, so this is scikit-learn's default LogisticRegression with
-    C = 1/penalty. Damped Newton: no randomness, the same answer every time.
+    The intercept is not penalised, so this is scikit-learn's default LogisticRegression with
+    C = 1/penalty. The damped Newton method is deterministic.
     """
     if penalty <= 0:
         raise InputError(f"penalty is {penalty}, expected a number above 0 (1.0 is the paper's)")
@@ -113,7 +113,7 @@ def fit_logistic(
         hessian = (x.T * (p * (1.0 - p))) @ x + np.diag(ridge)
         step = np.linalg.solve(hessian, gradient)
         size = 1.0
-        # The slack lets the last, quadratically converging steps through the loss's rounding noise.
+        # The tolerance accepts the last steps, whose gain is within the rounding error of the loss.
         while (proposed := loss(beta - size * step)) > current + 1e-10 * abs(current):
             size /= 2.0
         beta, current = beta - size * step, proposed

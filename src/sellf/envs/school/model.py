@@ -1,4 +1,4 @@
-"""A compact model of the school applicants: figures only, from which populations are drawn."""
+"""A compact model of the school applicants, from whose parameters populations are drawn."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 GROUP_SHARES = (0.38, 0.62)
 BASE_RATE = 0.37
-"""The paper's published share of groups (Black/brown, white) and of positive labels."""
+"""Shares of groups (Black/brown, white) and of positive labels, as published in the paper."""
 
 _PSEUDO_PEOPLE = 1.0
 _GRADE_PENALTY = 1.0
@@ -38,9 +38,9 @@ _DIGITS_OF_TABLES, _DIGITS = 8, 6
 class SchoolModel:
     """A tree of features given group, grades linear in them, and alpha without and with grades.
 
-    A hidden stratum within each group (alpha below or above its median there) enters the tables
-    too: a tree alone keeps neighbouring features together but loses the socioeconomic thread that
-    runs through all of them, and with it a tenth to a fifth of alpha's spread.
+    The tables are also conditional on a hidden stratum within each group (alpha below or above the
+    median of the group). A tree alone preserves the dependence between neighbouring features, but
+    loses the socioeconomic factor common to all of them and a tenth to a fifth of alpha's spread.
     """
 
     provenance: str
@@ -49,28 +49,28 @@ class SchoolModel:
     groups: tuple[str, ...]
     group_shares: tuple[float, ...]
     stratum_shares: Array
-    """(groups, strata), P(stratum | group)."""
+    """P(stratum | group), (groups, strata)."""
     parents: tuple[int, ...]
-    """Per feature the one it depends on, -1 for the root."""
+    """Parent of each feature; -1 for the root."""
     order: tuple[int, ...]
-    """Features so that parents come before children."""
+    """Order of the features, with parents before children."""
     tables: tuple[Array, ...]
-    """Per feature P(category | group and stratum, category of the parent), group-major."""
+    """P(category | group and stratum, category of the parent) of each feature, group-major."""
     grades: tuple[str, ...]
     grade_intercept: Array
     """(3,)"""
     grade_weights: Array
     """(one-hot columns + groups, 3)"""
     grade_covariance: Array
-    """(3, 3), of what features and group leave open."""
+    """Residual covariance given features and group, (3, 3)."""
     law: LabelLaw
     """alpha(x, z) of `school`."""
     law_with_grades: LabelLaw
-    """alpha(x, z) of `school-continuous`; holds the mean and deviation that standardise grades."""
+    """alpha(x, z) of `school-continuous`, with the mean and deviation that standardise grades."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many categories each feature has."""
+        """Number of categories of each feature."""
         return tuple(len(names) for names in self.categories)
 
     def sample(self, rng: np.random.Generator, n: int) -> People:
@@ -89,12 +89,12 @@ class SchoolModel:
         return replace(people, grades=np.clip(grades, 0.0, 1000.0))
 
     def probability(self, people: People, *, with_grades: bool) -> Array:
-        """alpha(x, z) of each applicant."""
+        """Return alpha(x, z) of each applicant."""
         law = self.law_with_grades if with_grades else self.law
         return law.probability(people, self.sizes)
 
     def save(self, path: Path) -> None:
-        """Write the figures as JSON, the same bytes for the same model."""
+        """Write the model as JSON; equal models give equal bytes."""
         entries = (f"{json.dumps(k)}: {json.dumps(v)}" for k, v in _encode(self).items())
         path.write_text("{\n" + ",\n".join(entries) + "\n}\n", encoding="utf-8")
 
@@ -107,7 +107,7 @@ def fit(
     base_rate: float | None = BASE_RATE,
     strata: int = 2,
 ) -> SchoolModel:
-    """Fit on real rows, then set the shares of groups and (unless None) of positive labels."""
+    """Fit a model on real rows, then set the shares of groups and of positive labels (if given)."""
     people, sizes = rows.people, rows.sizes
     if absent := [name for g, name in enumerate(GROUPS) if not (people.group == g).any()]:
         raise InputError(f"no rows of group {', '.join(absent)}; expected some of each of {GROUPS}")
@@ -134,7 +134,7 @@ def fit(
         law=law,
         law_with_grades=fit_law(rows, with_grades=True),
     )
-    # Rounded before use, so that a model gives the same people before and after it is saved.
+    # Rounded before use, so a model gives the same people before and after it is saved.
     model = _decode(_encode(model))
     if base_rate is None:
         return model
@@ -148,7 +148,7 @@ def fit(
 
 
 def load(path: Path | None = None) -> SchoolModel:
-    """Read a saved model; without a path the one that comes with the package."""
+    """Read a saved model; without a path, the one in the package."""
     source = path or files("sellf.envs") / "data" / "school.json"
     try:
         return _decode(json.loads(source.read_text(encoding="utf-8")))
@@ -160,7 +160,7 @@ def load(path: Path | None = None) -> SchoolModel:
 
 
 def _strata(logit: Array, group: NDArray[np.uint8], strata: int) -> NDArray[np.uint8]:
-    """Group and, within it, one of equal-sized classes of alpha: group * strata + class."""
+    """Return the stratum, group * strata + class, with classes of alpha of equal size by group."""
     stratum = group.astype(np.uint8) * np.uint8(strata)
     for g in range(len(GROUPS)):
         edges = np.quantile(logit[group == g], np.arange(1, strata) / strata)
@@ -169,7 +169,7 @@ def _strata(logit: Array, group: NDArray[np.uint8], strata: int) -> NDArray[np.u
 
 
 def _fit_grades(design: Array, grades: Array) -> tuple[Array, Array, Array]:
-    """Ridge regression of the grades; the small penalty makes it unique despite the one-hots."""
+    """Fit a ridge regression of the grades; the small penalty makes the solution unique."""
     centre, middle = design.mean(axis=0), grades.mean(axis=0)
     x, y = design - centre, grades - middle
     weights = np.linalg.solve(x.T @ x + _GRADE_PENALTY * np.eye(x.shape[1]), x.T @ y)
@@ -178,7 +178,7 @@ def _fit_grades(design: Array, grades: Array) -> tuple[Array, Array, Array]:
 
 
 def _encode(model: SchoolModel) -> dict[str, Any]:
-    """Plain lists and numbers, rounded to a sensible number of digits."""
+    """Return the model as plain lists and numbers, rounded to a fixed number of digits."""
     return {
         name: _plain(value, _DIGITS_OF_TABLES if name == "tables" else _DIGITS)
         for name, value in asdict(model).items()

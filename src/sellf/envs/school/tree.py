@@ -14,13 +14,13 @@ Array = NDArray[np.float64]
 def joint_counts(
     codes: NDArray[np.uint8], stratum: NDArray[np.uint8], sizes: Sequence[int], strata: int
 ) -> Array:
-    """How often two categories go together in each stratum: (strata, categories, categories)."""
+    """Count pairs of categories in each stratum, (strata, categories, categories)."""
     columns = one_hot(codes, sizes)
     return np.stack([columns[stratum == s].T @ columns[stratum == s] for s in range(strata)])
 
 
 def conditional_information(counts: Array, sizes: Sequence[int]) -> Array:
-    """I(X_i; X_j | stratum) in nats for every pair of features: (features, features)."""
+    """Return I(X_i; X_j | stratum) in nats for every pair of features, (features, features)."""
     slices = _slices(sizes)
     information = np.zeros((len(sizes), len(sizes)))
     people = np.trace(counts[:, slices[0], slices[0]], axis1=1, axis2=2).sum()
@@ -36,9 +36,9 @@ def conditional_information(counts: Array, sizes: Sequence[int]) -> Array:
 
 
 def spanning_tree(information: Array) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The maximum spanning tree from feature 0 (Prim): parents (-1 for the root), and an order.
+    """Return the parents (-1 for the root) and an order of the maximum spanning tree (Prim).
 
-    Ties go to the lower feature, so that the same figures give the same tree.
+    The root is feature 0. Ties are broken by the lower index, so the result is deterministic.
     """
     features = len(information)
     parents, order = [-1] * features, [0]
@@ -58,12 +58,12 @@ def spanning_tree(information: Array) -> tuple[tuple[int, ...], tuple[int, ...]]
 def conditional_tables(
     counts: Array, sizes: Sequence[int], parents: Sequence[int], pseudo_people: float
 ) -> tuple[Array, ...]:
-    """P(child | stratum, parent) per feature: (strata, categories of the parent, of the child).
+    """Return P(child | stratum, parent) per feature, (strata, parent's, child's categories).
 
-    Smoothed: each pair of stratum and parent gets `pseudo_people` more, spread as the child is in
-    that stratum, and each stratum as many spread as the child is overall. So nothing that was
-    seen has probability 0 anywhere, and the marginals hardly move. The root has one parent
-    category.
+    The tables are smoothed: each pair of stratum and parent category gets `pseudo_people`
+    additional people distributed as the child in that stratum, and each stratum gets as many
+    distributed as the child overall. No observed category has probability 0 anywhere, and the
+    marginals hardly change. The root has one parent category.
     """
     slices = _slices(sizes)
     tables = []
@@ -85,19 +85,19 @@ def sample_codes(
     order: Sequence[int],
     tables: Sequence[Array],
 ) -> NDArray[np.uint8]:
-    """Draw everyone's features, parents before children: (n, features)."""
+    """Draw the features of all people, parents before children, (n, features)."""
     codes = np.zeros((len(stratum), len(parents)), np.uint8)
     for child in order:
         parent = parents[child]
         given = codes[:, parent] if parent >= 0 else np.zeros_like(stratum)
-        # The last category takes what rounding leaves, so it needs no threshold.
+        # The last category gets the remaining probability, so it needs no threshold.
         thresholds = tables[child].cumsum(axis=2)[stratum, given, :-1]
         codes[:, child] = (rng.random(len(stratum))[:, None] >= thresholds).sum(axis=1)
     return codes
 
 
 def _slices(sizes: Sequence[int]) -> list[slice]:
-    """Where each feature's categories lie among the one-hot columns."""
+    """Return the slice of each feature's categories among the one-hot columns."""
     return [slice(a, b) for a, b in pairwise([0, *np.cumsum(sizes).tolist()])]
 
 

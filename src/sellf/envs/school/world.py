@@ -1,4 +1,4 @@
-"""School admission: applicants with 37 categorical answers, who grow older and may be boosted."""
+"""School admission: applicants with 37 categorical answers, who age and may get a boost."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from sellf.envs.world import World
 from sellf.errors import InputError
 
 POOL = 50_000
-"""How many applicants are drawn from the model once; populations are drawn from these."""
+"""Number of applicants drawn once from the model; populations are drawn from them."""
 BOOST = 0.5
-"""What being accepted, or passing, adds to the chance of passing from then on."""
+"""Increase of the probability of passing after being accepted or passing once."""
 
 
 def school(
@@ -27,18 +27,18 @@ def school(
 ) -> World:
     """Build the school world on ENEM's figures (Sec. 5; App. "Datasets and Environments").
 
-    At every visit a person moves to the older age class; once accepted or passed, the chance of
-    passing is 0.5 higher (at most 1) from then on, accepted or not.
+    At every visit a person moves to the older age class. After being accepted or passing once, the
+    probability of passing is 0.5 higher (at most 1) at all later visits, whether accepted or not.
 
     Args:
-        rules: population, horizon and the rest.
-        grades: whether three standardised grades are features too ("school-continuous").
+        rules: population, horizon and the other rules.
+        grades: whether three standardised grades are additional features ("school-continuous").
         microdata: INEP's official file, to use its real rows instead of the fitted model.
-        state: whose applicants to use of that file, by its two letters (default: SP, as in the
-            paper).
+        state: the two-letter code of the state whose applicants are used from that file (default:
+            SP, as in the paper).
     """
     if microdata is None and state is not None:
-        raise InputError(f"state is {state!r}: of which file? Name it, microdata=...")
+        raise InputError(f"state is {state!r}, but no file is named: give microdata=...")
     if microdata is None:
         model = school_model.load()
         people = model.sample(np.random.default_rng(0), POOL)
@@ -87,7 +87,7 @@ def _alpha(law: LabelLaw, people: People, sizes: list[int], age: int) -> np.ndar
 
 
 def _arrivals(age: np.ndarray) -> np.ndarray:
-    """Everyone arrives at their own age, without a boost, and equally often."""
+    """Return the shares of newcomers: everyone arrives equally often, at their age, unboosted."""
     share = np.zeros((len(age), 2, 2))
     share[np.arange(len(age)), age, 0] = 1 / len(age)
     return share.ravel()

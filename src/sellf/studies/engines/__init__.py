@@ -1,4 +1,4 @@
-"""Engines: where runs are done."""
+"""Engines, which execute runs."""
 
 from sellf.errors import InputError
 from sellf.fairness.checks import one_of
@@ -12,8 +12,8 @@ def make(engine: str, workers: int | None = None, address: str | None = None) ->
 
     Args:
         engine: "local" or "ray".
-        workers: how many runs at a time; 0 does them in this process (local).
-        address: of a Ray cluster, or "auto"; without, one is started for the purpose.
+        workers: number of runs at a time; 0 executes them in this process (local).
+        address: address of a Ray cluster, or "auto"; None starts a temporary one.
     """
     one_of("engine", engine, ENGINES)
     if workers is not None and workers < 0:
@@ -23,7 +23,7 @@ def make(engine: str, workers: int | None = None, address: str | None = None) ->
 
         return RayEngine(address, workers)
     if address is not None:
-        raise InputError("--address is Ray's: type --engine ray as well.")
+        raise InputError("--address is for Ray clusters: type --engine ray as well.")
     from sellf.studies.engines.local import HereEngine, LocalEngine
 
     return HereEngine() if workers == 0 else LocalEngine(workers)

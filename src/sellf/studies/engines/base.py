@@ -1,4 +1,4 @@
-"""What an engine is: it takes jobs, and gives back folders as bytes, or a reason."""
+"""The interface of engines, which take jobs and return run folders as bytes, or a reason."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from sellf.training.spec import RunSpec
 
 RETRIES = 2
-"""How often a run is tried again whose worker died."""
+"""Number of retries of a run whose worker died."""
 
 ONE_THREAD = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""Of a worker's environment. XLA takes NPROC for the number of cores; where it has several, it
-splits wide products (ELBERT's) among them, and their sums end in other bits."""
+"""Environment variables of a worker. XLA takes NPROC as the number of cores; with several cores it
+splits wide products (ELBERT's) among them, which changes the last bits of their sums."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be done."""
+    """A run to execute."""
 
     name: str
     program: str
@@ -28,46 +28,46 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job."""
+    """The outcome of a job: its files, or why there are none."""
 
     job: Job
     files: dict[str, bytes] | None = None
     kind: str = ""
-    """Why there are no files: "diverged" (and would again), "refused", "died", or "elsewhere", if
-    another process has it."""
+    """Why there are no files: "diverged" (and would again), "refused", "died", or "elsewhere" if
+    another process does the run."""
     reason: str = ""
 
 
 def anything(job: Job) -> bool:
-    """Claim a job where nobody else could."""
+    """Accept every job, where no other process works on the store."""
     return True
 
 
 class Engine(Protocol):
-    """What does jobs."""
+    """Executes jobs."""
 
     claim: Callable[[Job], bool]
-    """Asked before a job begins; if it says no, the outcome is "elsewhere"."""
+    """Called before a job starts; if it returns False, the outcome is "elsewhere"."""
 
     @property
     def workers(self) -> int:
-        """How many at a time."""
+        """Number of jobs executed at a time."""
         ...
 
     def submit(self, job: Job, soon: bool = False) -> None:
-        """Take a job; `soon`: before those that were there already."""
+        """Add a job to the queue; with `soon`, at its front."""
         ...
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Return what has come to an end, after waiting for something to do so."""
+        """Wait for jobs to end and return their outcomes."""
         ...
 
     def running(self) -> list[Job]:
-        """Return what is under way."""
+        """Return the jobs that are running."""
         ...
 
     def close(self) -> None:
-        """Stop everything."""
+        """Stop all jobs."""
         ...
 
 

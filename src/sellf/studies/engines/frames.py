@@ -1,4 +1,4 @@
-"""Messages between processes: a line of JSON, then the bytes of the files that it announces."""
+"""Messages between processes: a line of JSON, followed by the bytes of the files it lists."""
 
 import json
 from typing import Any, BinaryIO
@@ -13,7 +13,7 @@ def send(stream: BinaryIO, message: dict[str, Any], files: dict[str, bytes] | No
 
 
 def receive(stream: BinaryIO) -> tuple[dict[str, Any], dict[str, bytes]] | None:
-    """Read a message and its files; nothing, if the other end is gone."""
+    """Read a message and its files; return None if the other end is closed."""
     try:
         head = json.loads(stream.readline())
     except ValueError:

@@ -1,4 +1,4 @@
-"""Runs on this machine: in this process, or in worker processes that stay on a core each."""
+"""Engines for this machine: in this process, or in worker processes pinned to cores."""
 
 import os
 import queue
@@ -16,25 +16,25 @@ from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anythi
 
 WORKER = "sellf.studies.engines.worker"
 TAIL = 400
-"""How many characters of a dead worker's last words are kept."""
+"""Number of characters kept of a dead worker's last error output."""
 
 
 class HereEngine:
-    """Does jobs in this process, one after the other."""
+    """Executes jobs in this process, one after the other."""
 
     def __init__(self) -> None:
-        """Begin with nothing to do; in time, if JAX has not started in this process."""
+        """Set the environment for one thread, which works only before JAX has started."""
         os.environ.update(ONE_THREAD)
         self.claim: Callable[[Job], bool] = anything
         self.workers = 1
         self.jobs: deque[Job] = deque()
 
     def submit(self, job: Job, soon: bool = False) -> None:
-        """Take a job; `soon`: before those that were there already."""
+        """Add a job to the queue; with `soon`, at its front."""
         (self.jobs.appendleft if soon else self.jobs.append)(job)
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Do the next job."""
+        """Execute the next job."""
         if not self.jobs:
             return []
         from sellf.studies.engines.task import attempt
@@ -51,18 +51,18 @@ class HereEngine:
         return list(self.jobs)[:1]
 
     def close(self) -> None:
-        """Forget what is left."""
+        """Discard the remaining jobs."""
         self.jobs.clear()
 
 
 class LocalEngine:
-    """Does jobs in worker processes; a thread looks after each."""
+    """Executes jobs in worker processes, each managed by a thread."""
 
     def __init__(self, workers: int | None = None) -> None:
         """Start the threads; their processes start with the first job.
 
         Args:
-            workers: how many; as many as there are cores, if not given.
+            workers: number of worker processes; by default the number of cores.
         """
         cores = usable_cores()
         self.claim: Callable[[Job], bool] = anything
@@ -76,7 +76,8 @@ class LocalEngine:
         self.threads = [
             threading.Thread(
                 target=self._serve,
-                # With cores to spare the system places them better: beside another study, say.
+                # With spare cores the system places workers better, for example next to another
+                # study.
                 args=(i, cores[i] if self.workers == len(cores) else -1),
                 daemon=True,
             )
@@ -86,7 +87,7 @@ class LocalEngine:
             thread.start()
 
     def submit(self, job: Job, soon: bool = False) -> None:
-        """Take a job; `soon`: its program is the next that a worker turns to."""
+        """Add a job to the queue; with `soon`, its program is the next that a worker takes."""
         with self.change:
             self.jobs.setdefault(job.program, deque()).append(job)
             if soon:
@@ -94,7 +95,7 @@ class LocalEngine:
             self.change.notify()
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Return what has come to an end."""
+        """Return the outcomes of jobs that have ended."""
         found = []
         try:
             found.append(self.outcomes.get(timeout=seconds))
@@ -104,7 +105,7 @@ class LocalEngine:
             return found
 
     def running(self) -> list[Job]:
-        """Return what is under way."""
+        """Return the jobs that are running."""
         with self.change:
             return list(self.current.values())
 
@@ -116,12 +117,12 @@ class LocalEngine:
             self.change.notify_all()
             for process in self.processes.values():
                 process.stop()
-        # Each thread closes the pipes of its own process: nobody else may be reading from them.
+        # Each thread closes the pipes of its own process, which it may be reading from.
         for thread in self.threads:
             thread.join()
 
     def _serve(self, number: int, core: int) -> None:
-        """Look after one worker: give it jobs, start it again when it dies."""
+        """Manage one worker: give it jobs, and restart it when it dies."""
         last = ""
         while (job := self._take(number, last)) is not None:
             outcome = None
@@ -161,7 +162,7 @@ class LocalEngine:
         return Outcome(job, files or None, **message)
 
     def _take(self, number: int, last: str) -> Job | None:
-        """Wait for a job: of the program that this worker has, else of one that no other has."""
+        """Wait for a job, preferably of this worker's program, else of one no other worker has."""
         with self.change:
             while not self.jobs and not self.closed:
                 self.change.wait()
@@ -183,13 +184,13 @@ class _Process:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self.process = subprocess.Popen(
-                # Its parent's number: by the time it asks, that may be gone, and another's.
+                # The parent's id is passed on, since the parent may end before the worker asks.
                 [sys.executable, "-m", WORKER, str(core), str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self.errors,
                 env=os.environ | ONE_THREAD,
-                # Ctrl-C is for the process that asked; it ends its workers itself.
+                # Ctrl-C goes to the parent only, which ends its workers itself.
                 start_new_session=True,
             )
         except OSError:
@@ -197,7 +198,7 @@ class _Process:
             raise
 
     def ask(self, message: dict[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]] | None:
-        """Return a worker's answer; nothing, if it died."""
+        """Return a worker's answer; None if it died."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -207,7 +208,7 @@ class _Process:
             return None
 
     def last_words(self) -> str:
-        """Return how a worker ended, and what it said last."""
+        """Return how a worker ended, with its last error output."""
         code = self.process.wait()
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace").strip()[-TAIL:]
@@ -216,16 +217,16 @@ class _Process:
         return f"the worker died ({how})" + (f": {said}" if said else "")
 
     def stop(self) -> None:
-        """Stop the process; whoever waits for its answer is told that there is none."""
+        """Kill the process, which ends a pending `ask` without an answer."""
         self.process.kill()
 
     def end(self) -> None:
-        """Stop the process and close the pipes."""
+        """Kill the process and close its pipes."""
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout, self.errors):
             if stream is not None:
-                # What was not sent yet has nobody to go to.
+                # Unsent data cannot be delivered any more.
                 with suppress(OSError):
                     stream.close()
 

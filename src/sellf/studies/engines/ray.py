@@ -1,7 +1,7 @@
-"""Runs on a Ray cluster: one that is there, or one that is started for the purpose.
+"""An engine for a Ray cluster, either an existing one or one that is started temporarily.
 
-A task carries all that a worker needs, this version of sellf too; what comes back is the run's
-folder as bytes. So machines need Python and JAX, and no file system in common.
+A task contains everything that a worker needs, including this version of sellf, and returns the
+run's folder as bytes. Machines therefore need Python and JAX, but no shared file system.
 """
 
 import json
@@ -19,34 +19,33 @@ from sellf.studies.engines.base import ONE_THREAD, RETRIES, Job, Outcome, anythi
 from sellf.studies.engines.local import usable_cores
 
 PATIENCE = 3.0
-"""Seconds within which an address has to answer."""
+"""Timeout in seconds for a cluster to answer."""
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
-"""How a client of HTTP/2, which Ray speaks, begins: a fixed line, and settings, here none."""
+"""Opening of an HTTP/2 client, the protocol of Ray: the connection preface and empty settings."""
 AHEAD = 2
-"""How many jobs Ray is given per core, so that none waits for us."""
+"""Number of jobs submitted to Ray per core, such that no core is idle."""
 
 
 class RayEngine:
-    """Does jobs as Ray tasks of one core each."""
+    """Executes jobs as Ray tasks of one core each."""
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
-        """Connect.
+        """Connect to a cluster, or start one.
 
         Args:
-            address: HOST:PORT of a cluster, ray://HOST:PORT, or "auto"; without, one is started.
-            workers: how many jobs at a time; as many as the cluster has cores, if not given.
+            address: HOST:PORT of a cluster, ray://HOST:PORT, or "auto"; None starts one.
+            workers: number of jobs at a time; by default the cluster's number of cores.
         """
-        # Nobody asked Ray to report how it is used.
+        # Ray reports usage statistics by default.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if address not in (None, "auto"):
             _reachable(address)
             if _is_here(address) and _has_token():
-                # As Ray does for "auto": a cluster on this machine may see this machine's token.
+                # As Ray does for "auto": a cluster on this machine may receive its token.
                 os.environ.setdefault("RAY_AUTH_MODE", "token")
         if address is None or _loopback_only(address):
-            # Ray takes 127.0.0.1 for this machine's other address, unless told, when imported,
-            # that clusters of several machines are none of its business (Linux too, whatever the
-            # name says).
+            # Ray replaces 127.0.0.1 by this machine's other address, unless clusters of several
+            # machines are disabled before its import (on Linux too, despite the variable's name).
             os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
         try:
             import ray
@@ -58,10 +57,10 @@ class RayEngine:
         self.mine = not ray.is_initialized()
         if self.mine:
             with warnings.catch_warnings():
-                # JAX warns of forks; Ray's become other programs at once, which is harmless.
+                # JAX warns of forks; Ray's forks execute another program at once and are harmless.
                 warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
                 _connect(ray, address, workers)
-            interrupts.keep()  # Ray ends its process on SIGTERM, without a word
+            interrupts.keep()  # Ray ends its process on SIGTERM without a message
         self.jobs: deque[Job] = deque()
         self.open: dict[Any, Job] = {}
         self.tried: dict[str, int] = {}
@@ -70,16 +69,16 @@ class RayEngine:
 
     @property
     def workers(self) -> int:
-        """How many at a time, with the nodes that are there now."""
+        """Number of jobs at a time, with the current nodes."""
         cores = int(self.ray.cluster_resources().get("CPU", 1))
         return max(1, min(cores, self.limit or cores))
 
     def submit(self, job: Job, soon: bool = False) -> None:
-        """Take a job; `soon`: before those that were there already."""
+        """Add a job to the queue; with `soon`, at its front."""
         (self.jobs.appendleft if soon else self.jobs.append)(job)
 
     def wait(self, seconds: float) -> list[Outcome]:
-        """Return what has come to an end."""
+        """Submit jobs to Ray and return the outcomes of those that have ended."""
         room = self.workers if self.limit else self.workers * AHEAD
         others: list[Outcome] = []
         while self.jobs and len(self.open) < room:
@@ -95,7 +94,7 @@ class RayEngine:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def _finish(self, reference: Any) -> Outcome | None:
-        """Return what became of a task; nothing, if it is tried again."""
+        """Return the outcome of a task; None if it is retried."""
         job = self.open.pop(reference)
         try:
             message, files = self.ray.get(reference)
@@ -110,11 +109,11 @@ class RayEngine:
         return Outcome(job, files or None, **message)
 
     def running(self) -> list[Job]:
-        """Return what is under way."""
+        """Return the jobs that are running."""
         return list(self.open.values())[: self.workers]
 
     def close(self) -> None:
-        """Stop the tasks, and leave the cluster."""
+        """Cancel the tasks and disconnect from the cluster."""
         for reference in self.open:
             self.ray.cancel(reference, force=True)
         self.open.clear()
@@ -124,7 +123,7 @@ class RayEngine:
 
 
 def _attempt(run: str) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Do a run on a node."""
+    """Execute a run on a node."""
     from sellf.studies.engines.task import attempt
 
     return attempt(json.loads(run))
@@ -153,8 +152,8 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         hint = (
-            " If the cluster asks for a token, as Ray's do by default: put it into "
-            "~/.ray/auth_token and type RAY_AUTH_MODE=token before the command."
+            " If the cluster requires a token, the default of Ray, put it into ~/.ray/auth_token "
+            "and type RAY_AUTH_MODE=token before the command."
         )
         hint = "" if "RAY_AUTH_MODE" in os.environ else hint
         raise InputError(
@@ -164,19 +163,19 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
 
 
 def _passed_on(here: bool) -> dict[str, str]:
-    """Return settings of this process that matter to workers; those of the machine, only here."""
+    """Return environment variables for workers; those of this machine only if they run here."""
     names = ["JAX_PLATFORMS", "XLA_FLAGS", *(["SELLF_CACHE"] if here else [])]
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _has_token() -> bool:
-    """Return whether there is a token for Ray clusters, where Ray looks for it."""
+    """Return whether a token for Ray clusters exists where Ray looks for it."""
     named = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ)
     return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _is_here(address: str) -> bool:
-    """Return whether an address is one of this machine's: only those can be listened at."""
+    """Return whether an address belongs to this machine, which only then can listen on it."""
     host = address.removeprefix("ray://").rpartition(":")[0]
     try:
         socket.create_server((host, 0)).close()
@@ -186,13 +185,13 @@ def _is_here(address: str) -> bool:
 
 
 def _loopback_only(address: str) -> bool:
-    """Return whether a cluster listens at 127.0.0.1 and at no other address of this machine."""
+    """Return whether a cluster listens on 127.0.0.1 and on no other address of this machine."""
     host, _, port = address.rpartition(":")
     if host not in ("127.0.0.1", "localhost"):
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            # Nothing is sent: connecting only chooses the address that would be sent from.
+            # Nothing is sent: connecting a datagram socket only selects the source address.
             probe.connect(("192.0.2.1", 1))
             socket.create_connection((probe.getsockname()[0], int(port)), PATIENCE).close()
         except OSError:
@@ -201,7 +200,7 @@ def _loopback_only(address: str) -> bool:
 
 
 def _reachable(address: str) -> None:
-    """Refuse an address where no cluster answers, within seconds; Ray itself tries for minutes."""
+    """Refuse an address without a cluster within seconds; Ray itself tries for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit():
         raise InputError(f"address is {address!r}: give HOST:PORT, ray://HOST:PORT or auto.")
@@ -209,12 +208,12 @@ def _reachable(address: str) -> None:
         with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
             connection.sendall(HELLO)
             answer = connection.recv(9)
-        # A frame's type is its fourth byte; a server of HTTP/2 begins with its settings, type 4.
+        # The fourth byte is the frame type; an HTTP/2 server starts with its settings, type 4.
         reason = "" if answer[3:4] == b"\x04" else "what listens there is not Ray"
     except OSError as error:
         reason = error.strerror or str(error)
     if reason:
         raise InputError(
-            f"no Ray cluster answers at {address} ({reason}): is it up? Start one with `ray start "
-            "--head`, or leave --address out."
+            f"no Ray cluster answers at {address} ({reason}): check that it is running, start one "
+            "with `ray start --head`, or leave --address out."
         )

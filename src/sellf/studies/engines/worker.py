@@ -1,4 +1,4 @@
-"""A worker process: reads runs from its input, does them, writes folders to its output."""
+"""A worker process: reads runs from its input, executes them and writes folders to its output."""
 
 import os
 import sys
@@ -9,19 +9,19 @@ from sellf.studies.engines import frames
 
 
 def main(core: int, parent: int) -> None:
-    """Work until the input ends, or the process that asked.
+    """Work until the input or the parent process ends.
 
     Args:
-        core: to stay on; -1 for any.
-        parent: the process that asked.
+        core: the core to run on; -1 for any.
+        parent: id of the parent process.
     """
     threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
     if core >= 0 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    # Whatever a library prints must not get between the messages.
+    # Output of libraries must not be mixed with the messages.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # JAX only now: it counts the cores it may use when it starts.
+    # JAX is imported only now, since it counts the usable cores when it starts.
     from sellf.studies.engines.task import attempt
 
     while (received := frames.receive(sys.stdin.buffer)) is not None:
@@ -30,7 +30,7 @@ def main(core: int, parent: int) -> None:
 
 
 def _leave_with(parent: int) -> None:
-    """End when the process that asked is gone, however it went."""
+    """End this process when the parent process has ended."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

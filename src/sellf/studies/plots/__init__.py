@@ -1,1 +1,1 @@
-"""What the figures of a study show, one short file for each kind."""
+"""Figures of a study, one module per kind."""

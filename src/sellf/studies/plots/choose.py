@@ -1,4 +1,4 @@
-"""Which runs a figure is made from, and their curves."""
+"""Selection of the runs for a figure, and their learning curves."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from sellf.studies.statistics import half_widths, spread_name, thinned
 from sellf.studies.summary import records_of, task_name
 
 MOST_POINTS = 30
-"""Points in a line over learning."""
+"""Maximum number of points of a learning curve."""
 
 
 def by_task(cells: list[Cell]) -> dict[str, list[Cell]]:
-    """Return the cells by world and notion, those with runs."""
+    """Return the cells that have runs, by world and notion."""
     found: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.final or cell.grid:
@@ -22,9 +22,9 @@ def by_task(cells: list[Cell]) -> dict[str, list[Cell]]:
 
 
 def by_setting(cells: list[Cell], name: str) -> tuple[str, dict[Any, list[Record]]]:
-    """Return the runs by the value of a setting, all else as it was selected; and whose they are.
+    """Return an algorithm and its runs by the value of a setting, with other settings as selected.
 
-    Of several algorithms that have the setting, the one that varies it most is taken.
+    Of several algorithms with the setting, the one with the most values is used.
     """
     best: tuple[str, dict[Any, list[Record]]] = ("", {})
     for algorithm in dict.fromkeys(cell.algorithm for cell in cells):
@@ -46,10 +46,10 @@ def by_setting(cells: list[Cell], name: str) -> tuple[str, dict[Any, list[Record
 
 
 def learning_curve(records: list[Record], values: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Return decisions, mean and half of the 95 % interval over runs.
+    """Return decisions, means and half-widths of the 95 % interval over runs.
 
-    Iterations next to each other are averaged, run by run, until few points are left: what changes
-    from one to the next is noise, under which lines cannot be told apart.
+    Neighbouring iterations of each run are averaged, until few points are left: their differences
+    are noise, which would make lines hard to distinguish.
     """
     stacked = np.stack(values)
     x = (np.arange(stacked.shape[1]) + 1) * records[0].spec.config.rollout
@@ -58,7 +58,7 @@ def learning_curve(records: list[Record], values: list[np.ndarray]) -> tuple[np.
 
 
 def seeds_of(groups: dict[Any, list[Record]]) -> str:
-    """Say how many seeds each value has."""
+    """Return the number of seeds of each value, in words."""
     numbers = sorted({len(records) for records in groups.values()})
     count = " to ".join(str(n) for n in dict.fromkeys((numbers[0], numbers[-1])))
     return f"seeds for each value: {count}; bands and bars: {spread_name(numbers)}"

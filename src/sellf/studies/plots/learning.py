@@ -1,4 +1,4 @@
-"""What happens during learning: the ablation of beta_2, the bound's terms, the weights."""
+"""Figures of training metrics: the ablation of beta_2, the terms of the bound, the weights."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ TITLE = "beta_2, the weight of the Renyi term"
 
 
 def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw the disparity gap and the Renyi term during learning, and what beta_2 leads to."""
+    """Draw the disparity gap and the Renyi term during learning, and the final disparity."""
     algorithm, groups = _groups(cells, "renyi")
     if not groups:
         return None
@@ -39,7 +39,7 @@ def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
 
 
 def bound(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw the two terms of the bound on the predictor's error, group by group."""
+    """Draw the two terms of the bound on the predictor's error, by group."""
     return _by_group(
         results,
         cells,
@@ -51,7 +51,7 @@ def bound(results: Results, cells: list[Cell]) -> "Figure | None":
 
 
 def weights(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw the largest weight and the smallest chance of earlier acceptance, group by group."""
+    """Draw the largest weight and the smallest earlier acceptance probability, by group."""
     return _by_group(
         results,
         cells,
@@ -93,7 +93,7 @@ def bars(
     axes: "Axes", groups: dict[Any, list[Record]], values: Callable[[Record], np.ndarray],
     title: str, how: style.Look | None = None, name: str | None = None, shift: float = 0.0,
 ) -> None:  # fmt: skip
-    """Draw a figure's mean and spread, given by deployment, value by value of a setting."""
+    """Draw the mean and the spread of a figure for each value of a setting."""
     for i, records in enumerate(groups.values()):
         figure = estimate([values(record) for record in records])
         one = how or style.shades(len(groups))[i]

@@ -1,4 +1,4 @@
-"""What trained policies come to: over deployment, by beta_1, reward against disparity, times."""
+"""Figures of trained policies: deployment, ablation of beta_1, trade-off and training times."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw reward and true disparity over deployment, of every algorithm, and who is accepted."""
+    """Draw the reward, the true disparity and the acceptance of every algorithm in deployment."""
     done = [cell for cell in cells if cell.final]
     if not done:
         return None
@@ -28,7 +28,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
         time = cell.final[0].evaluation.by_time["time"]
         for axes, key in ((reward, "reward"), (gap, "disparity")):
             mean, spread = curve([run.evaluation.by_time[key] for run in cell.final])
-            # Episodes that have ended count no longer; where all have, there is nothing to draw.
+            # Ended episodes are excluded; once all have ended, there is nothing to draw.
             there = ~np.isnan(mean)
             style.line(axes, time[there], mean[there], np.nan_to_num(spread[there]), how, name)
     reward.set(title="reward (resource)", xlabel="decisions in deployment")
@@ -43,7 +43,7 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
 
 
 def _acceptance(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]]) -> None:
-    """Draw each group's share of accepted people, a line an algorithm."""
+    """Draw each group's share of accepted people, one line per algorithm."""
     names = cells[0].final[0].evaluation.groups
     fills = ("none", "full", "left", "right")
     for row, (cell, (_, how)) in enumerate(zip(cells, looks, strict=True)):
@@ -61,7 +61,7 @@ def _acceptance(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]
 
 
 def _qualification(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]]) -> None:
-    """Draw each group's share of qualified people over deployment; a name stands at its end."""
+    """Draw each group's share of qualified people over deployment, labelled at the end."""
     ends: dict[str, list[float]] = {}
     for cell, (_, how) in zip(cells, looks, strict=True):
         time = cell.final[0].evaluation.by_time["time"]
@@ -101,7 +101,7 @@ def ablation(results: Results, cells: list[Cell]) -> "Figure | None":
 
 
 def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw disparity against reward: every configuration faint, the selected ones bold."""
+    """Draw reward against disparity, with every configuration faint and the selected ones bold."""
     done = [cell for cell in cells if cell.final]
     if not done:
         return None
@@ -136,11 +136,11 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
     _mark_omega(axes.axvline, done)
     axes.set(xlabel=f"true disparity ({done[0].notion})", ylabel="reward")
     style.plain_ticks(axes)
-    # By the points: the intervals of few seeds can be wider than all of them lie apart.
+    # Limits from the points only, since intervals of few seeds can be wider than their range.
     low, high = np.min(everyone, axis=0), np.max(everyone, axis=0)
     room = 0.15 * (high - low) + 0.01 * np.abs(high)
     axes.set_xlim(0, max(high[0] + room[0], 0.06))
-    # A resource ends at 0: no room for what cannot be.
+    # A resource cannot be negative, so the margin below is smaller near 0.
     below = room[1] if low[1] > room[1] else 0.25 * room[1]
     axes.set_ylim(low[1] - below, high[1] + room[1])
     handles, labels = axes.get_legend_handles_labels()
@@ -153,7 +153,7 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
 
 
 def timing(results: Results) -> "Figure | None":
-    """Draw the minutes of training beside the paper's."""
+    """Draw the training minutes next to the paper's."""
     found = times(results)
     if not found:
         return None
@@ -189,7 +189,7 @@ def _short(minutes: float) -> str:
 
 
 def _omega_curve(axes: Any, cells: list[Cell]) -> None:
-    """Join the runs of an algorithm that differ in omega only, each with its omega."""
+    """Connect the runs of an algorithm that differ only in omega, labelled with omega."""
     algorithm, groups = by_setting(cells, "omega")
     if len(groups) < 2:
         return
@@ -207,7 +207,7 @@ def _mean(records: list[Record]) -> tuple[float, float]:
 
 
 def _mark_omega(draw: Any, cells: list[Cell]) -> None:
-    """Mark the disparity that is tolerated, if the algorithms agree on it."""
+    """Mark the tolerated disparity, if it is the same for all algorithms."""
     runs = [run for cell in cells for run in cell.final or cell.grid]
     known = {run.spec.omega for run in runs if run.spec.omega is not None}
     if len(known) == 1:
@@ -216,7 +216,7 @@ def _mark_omega(draw: Any, cells: list[Cell]) -> None:
 
 
 def _looks(cells: list[Cell]) -> list[tuple[str, style.Look]]:
-    """Return name and look of each cell: the algorithm's; several of one by what they vary."""
+    """Return the name and look of each cell, with varied settings if an algorithm is repeated."""
     looks = style.looks([cell.algorithm for cell in cells])
     found = []
     for cell, how in zip(cells, looks, strict=True):

@@ -1,4 +1,4 @@
-"""How every figure looks: legible in greyscale, and the same bytes each time."""
+"""Style of all figures, which are legible in greyscale and reproducible byte by byte."""
 
 import io
 import textwrap
@@ -35,7 +35,7 @@ RULES: Any = {
 
 
 class Look(NamedTuple):
-    """A line's colour, dashes and marker: any one of them tells it from the others."""
+    """Colour, dashes and marker of a line, each of which distinguishes it from the others."""
 
     color: str
     dash: Any
@@ -47,17 +47,17 @@ MARKERS = "osD^vP*Xh"
 
 
 def looks(algorithms: Sequence[str]) -> list[Look]:
-    """Return how algorithms are drawn, as reports draw them."""
+    """Return the looks of algorithms, the same as in reports."""
     return [_in_matplotlib(palette.LOOKS[i]) for i in palette.places_of(algorithms)]
 
 
 def view(name: str) -> Look:
-    """Return how a view of the disparity is drawn."""
+    """Return the look of a view of the disparity."""
     return _in_matplotlib(palette.LOOKS[palette.VIEWS[name]])
 
 
 def look(algorithm: str) -> Look:
-    """Return how an algorithm is drawn."""
+    """Return the look of an algorithm."""
     return looks([algorithm])[0]
 
 
@@ -71,11 +71,11 @@ PARETO, FRONTIER = (
     palette.drawn(palette.LOOKS[style]) | {"color": palette.LOOKS[palette.GREY].light}
     for style in (palette.PARETO, palette.FRONTIER)
 )
-"""How a Pareto front is drawn, and the frontier that no policy beats."""
+"""Line styles of the Pareto front, and of the frontier that no policy exceeds."""
 
 
 def shades(number: int) -> list[Look]:
-    """Return looks for values in order, from dark to light."""
+    """Return looks for ordered values, from dark to light."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
@@ -88,7 +88,7 @@ def shades(number: int) -> list[Look]:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw by our rules, whatever the user's are."""
+    """Use the package's matplotlib settings instead of the user's."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -107,7 +107,7 @@ def new(width: float, height: float) -> "Figure":
 def line(
     axes: "Axes", x: np.ndarray, values: np.ndarray, half: np.ndarray | None, how: Look, name: str
 ) -> None:
-    """Draw a line with some markers and, if there is one, its band."""
+    """Draw a line with some markers, and its band if there is one."""
     every = max(1, len(x) // 7)
     axes.plot(
         x, values, color=how.color, linestyle=how.dash, marker=how.marker, markevery=every,
@@ -118,7 +118,7 @@ def line(
 
 
 def finish(figure: "Figure", results: Results, cells: list[Cell], note: str) -> "Figure":
-    """Write under a figure what it was made from."""
+    """Write the origin of a figure below it."""
     parts = [results.study, *([extent(cells)] if cells else []), *([note] if note else [])]
     width = int(figure.get_figwidth() * 17)
     text = textwrap.fill("; ".join(parts) + ".", width)
@@ -129,7 +129,7 @@ def finish(figure: "Figure", results: Results, cells: list[Cell], note: str) -> 
 
 
 def legend(figure: "Figure", axes: "Axes", title: str | None = None) -> None:
-    """Put one legend over all panels, as many columns as fit."""
+    """Put one legend above all panels, with as many columns as fit."""
     handles, labels = axes.get_legend_handles_labels()
     fit = int(figure.get_figwidth() * 11 / (max(map(len, labels)) + 9))
     figure.legend(
@@ -147,13 +147,13 @@ def to_bytes(figure: "Figure", kind: str) -> bytes:
 
 
 def spread_out(axes: "Axes") -> None:
-    """Have a logarithmic axis, with plain numbers, where values are far apart."""
+    """Use a logarithmic axis with plain numbers if values span orders of magnitude."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     values = np.concatenate(_heights(axes))
     axes.set_ylim(bottom=values.min() - 0.05 * np.ptp(values))
     if values.min() > 0 and values.max() / values.min() > 10:
-        # Set before the locators: a new scale brings its own. Bands below 0 are cut off.
+        # Set before the locators, which a new scale replaces. Bands below 0 are clipped.
         axes.set_yscale("log")
         axes.set_ylim(values.min() / 1.3, values.max() * 1.3)
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -162,7 +162,7 @@ def spread_out(axes: "Axes") -> None:
 
 
 def settle(axes: "Axes") -> None:
-    """Fit the axis to what follows the first twentieth, whose figures dwarf all later ones."""
+    """Fit the axis to the values after the first twentieth, which are much smaller."""
     later = np.concatenate([heights[len(heights) // 20 :] for heights in _heights(axes)])
     low, high = min(later.min(), 0.0), max(later.max(), 0.0)
     room = 0.25 * (high - low) or 1.0
@@ -174,7 +174,7 @@ def _heights(axes: "Axes") -> list[np.ndarray]:
 
 
 def plain_ticks(*axes: "Axes") -> None:
-    """Write the numbers of both axes as reports do, no more than fit beside each other."""
+    """Format the numbers of both axes as in reports, with no more ticks than fit."""
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     for one in axes:

@@ -1,4 +1,4 @@
-"""Configurations of one algorithm side by side: an ablation."""
+"""Figure of an ablation: configurations of one algorithm side by side."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def variants(results: Results, cells: list[Cell]) -> "Figure | None":
-    """Draw every seed of every configuration: what it earned, and how fair it was."""
+    """Draw the reward and the disparity of every seed of every configuration."""
     done = [cell for cell in cells if cell.final]
     if not done:
         return None

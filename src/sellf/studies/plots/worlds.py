@@ -1,4 +1,4 @@
-"""Who is in a world at the start, and how they turn out."""
+"""Figure of the initial population of a world and its outcomes."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,13 @@ FEATURES = {
     "school": {"age class": ("younger", "older")},
     "school-continuous": {"age class": ("younger", "older")},
 }
-"""What is worth drawing of each world: the inputs with this beginning, or with these names."""
+"""The inputs to draw for each world, by their prefix or by their names."""
 GROUPS = ("#333333", "#D9A441", "#6FA8DC", "#B5D99C")
 HATCHES = ("", "///", "...", "xxx")
 
 
 def distributions(results: Results, name: str, settings: dict[str, Any]) -> "Figure":
-    """Draw the features of a new population and the chance of a good label, group by group."""
+    """Draw the features of a new population and the probability of a good label, by group."""
     world = tabulated(make_world(name, **settings), "this picture")
     share = np.diff(np.asarray(world.arrivals.cumulative, np.float64), prepend=0.0)
     there = share > 0
