@@ -65,8 +65,9 @@ class Case:
 
 CASES = {
     "lending": Case("lending", "opportunity", 51_200, 300),
-    "recidivism": Case("recidivism", "accuracy", 51_200, 10),
-    "school": Case("school", "opportunity", 51_200, 10),
+    "recidivism": Case("recidivism", "accuracy", 204_800, 10, settings={"learn_share": 1.0}),
+    "recidivism-proven": Case("recidivism", "accuracy", 499_712, 10, settings={"room": 0.2}),
+    "school": Case("school", "opportunity", 102_400, 10),
     "races": Case("lending", "opportunity", 51_200, 10, {"groups": "all"}),
 }
 
@@ -206,7 +207,8 @@ def table(name: str, case: Case, rows: list[dict[str, Any]]) -> str:
         "earned in the whole training": ("earned", "{:,.0f}"),
         "CPU seconds, compiled": ("seconds", "{:.1f}"),
     }
-    head = f"{name}: {case.notion}, {case.steps:,} decisions, {number} seeds"
+    given = "".join(f", {key} {value:g}" for key, value in case.settings.items())
+    head = f"{name}: {case.notion}, {case.steps:,} decisions{given}, {number} seeds"
     lines = [f"| {head} | |", "| --- | --- |"]
     for label, (key, form) in spreads.items():
         own = column(key)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Float, Int
+from scipy.special import log_ndtr, ndtri_exp
 
 from sellf.algorithms.algorithm import Extra, Task
 from sellf.algorithms.config import Settings, hyperparameters
@@ -19,10 +20,12 @@ from sellf.planning.law import Floats, Law
 from sellf.planning.plan import search
 from sellf.planning.result import NEVER
 
-BASES = 1000
-"""Number of people planned for in a large world: a random sample of those met early."""
+BASES = 10_000
+"""Number of people of a large world to plan for at most: a random sample of those met early."""
 EARLY = 0.25
-"""Up to this number of decisions, as a share of the population, nearly all people met are new."""
+"""Up to this share of the population, the people met in an episode are nearly all new to it."""
+EARLIEST = 0.05
+"""The same for large worlds, whose initial population is not corrected for repeated visits."""
 MOST_WEIGHT = 5.0
 """Upper limit of the weight of a person met; the lower limit is its inverse."""
 
@@ -42,7 +45,8 @@ class Planned(Settings):
     """Share of omega reserved for the uncertainty of the proof. It determines the amount of
     exploration; the rest of omega is available for the policy's own disparity."""
     confidence: float = 1.64
-    """Distance of a plan's estimated disparity from omega, in standard errors."""
+    """Distance of a plan's estimated disparity from omega, in standard errors; raised for more than
+    two groups, so that it holds for all pairs of groups."""
     first: float = 0.3
     """Probability of a revealing action in the first rollout, when nothing is known."""
     floor: float = 0.02
@@ -204,9 +208,29 @@ class Knowledge:
         return Planning(chance, found.gap, found.reward, found.variables)
 
     def error(self, chance: Floats) -> float:
-        """Return the standard error of a policy's disparity that is due to unknown labels."""
+        """Return the standard error of a policy's disparity.
+
+        Labels are uncertain, and in a large world so is the population to begin with.
+        """
         moved = self._influence(chance) * self.people
-        return design.variance(self.who, moved, self.labels.variance) ** 0.5
+        found = design.variance(self.who, moved, self.labels.variance)
+        if np.isfinite(self.newcomers.number):
+            own = self.newcomers
+            people = np.asarray(np.bincount(own.cell, own.share, self.frame.cells))
+            favoured, label = self.favoured(chance), self.labels.chance
+            found += design.sampling_variance(self.who, favoured, label, people, own.number)
+        return found**0.5
+
+    def margin(self, chance: Floats) -> float:
+        """Return the required distance between omega and the estimated disparity of a policy.
+
+        With more than two groups, the disparity is the largest of several differences. A Bonferroni
+        correction over the pairs then raises the number of standard errors.
+        """
+        wide, pairs = float(self.config.confidence), len(self.who.pairs)
+        if pairs > 1 and wide > 0:
+            wide = -float(ndtri_exp(log_ndtr(-wide) - np.log(pairs)))
+        return wide * self.error(chance)
 
     def _influence(self, chance: Floats) -> Floats:
         label = self.labels.chance
@@ -258,7 +282,8 @@ def know(task: Task, config: Planned, iteration: int, extra: Extra) -> Knowledge
         mean = frame.score(weights, np.arange(frame.cells))
     mean = np.where(met > 0, mean, mean if frame.small else frame.middle)
     found = estimate.labels(frame.cells, records, score, mean, config.shrinkage)
-    early = profile[time < max(1, EARLY * task.population)]
+    share = EARLY if frame.small else EARLIEST
+    early = profile[time < max(1, share * task.population)]
     newcomers = _newcomers(frame, weights, early, iteration)
     return Knowledge(task, config, frame, weights, cell, records, found, newcomers, time)
 
@@ -274,10 +299,20 @@ def _newcomers(frame: Frame, weights: Floats, early: Ints, seed: int) -> Newcome
     some = draw.choice(early, min(BASES, len(early)), replace=False)
     base, place = np.unique(places.base[some], return_inverse=True)
     states = frame.states
-    share = np.bincount(place * states + places.state[some], minlength=len(base) * states)
     every = np.repeat(base, states), np.tile(np.arange(states), len(base))
     profile = frame.profile_of(*every)
-    # A state that is impossible with this base is never reached, so any profile will do.
-    profile = np.where(profile >= 0, profile, some[np.repeat(np.arange(len(base)), states) * 0])
-    cell, score = frame.cell(weights, profile), frame.score(weights, profile)
-    return Newcomers(cell, score, share / share.sum(), states)
+    # A state that nobody with this base can be in is never reached: any profile will do.
+    profile = np.where(profile >= 0, profile, some[0])
+    cell = frame.cell(weights, profile).reshape(-1, states)
+    score = frame.score(weights, profile).reshape(-1, states)
+    # Bases that are in the same cell as each other in every state are planned for as one.
+    alike, merged = np.unique(cell, axis=0, return_inverse=True)
+    merged = merged.ravel()
+    count = np.bincount(merged[place], minlength=len(alike))
+    each = np.bincount(place, minlength=len(base))
+    score = np.stack(
+        [np.bincount(merged, each * own, len(alike)) / count for own in score.T], axis=1
+    )
+    first = merged[place] * states + places.state[some]
+    share = np.bincount(first, minlength=len(alike) * states)
+    return Newcomers(alike.ravel(), score.ravel(), share / share.sum(), states, float(share.sum()))

@@ -133,13 +133,13 @@ def _cautious(known: Knowledge, near: list[Floats]) -> Planning:
     config = known.config
     found, room = None, config.omega / 2
     if near:
-        room = config.omega - config.confidence * known.error(near[0])
+        room = config.omega - known.margin(near[0])
     for _ in range(2):
         found = known.plan(max(room, config.omega / 10), near)
         near = [found.chance]
         if define(known.task.notion).delayed:
             break
-        before, room = room, config.omega - config.confidence * known.error(found.chance)
+        before, room = room, config.omega - known.margin(found.chance)
         if abs(room - before) < 0.02 * config.omega:
             break
     assert found is not None
@@ -206,7 +206,7 @@ def _evidence(known: Knowledge, proof: Proof, extra: Extra, iteration: int) -> A
 def _final(known: Knowledge, reference: Floats, evidence: Any) -> tuple[Planning, Bound]:
     """Return the best policy that is proven to be within omega, if there is one."""
     config = known.config
-    most = config.omega - config.confidence * known.error(reference)
+    most = config.omega - known.margin(reference)
     at = evidence(reference)
     limit = min(most, config.omega - (at.high - at.estimate))
     best: tuple[Planning, Bound] | None = None

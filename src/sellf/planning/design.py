@@ -53,8 +53,34 @@ def variance(who: Groups, influence: Floats, noise: Floats) -> float:
         influence: the influence of the sum over a cell, (rates, cells).
         noise: the variance of that sum.
     """
-    each = influence**2 * noise[None]
-    by_group = np.stack([np.bincount(who.group, row, who.number) for row in each])
+    return _of_two(who, influence**2 * noise[None])
+
+
+def sampling_variance(
+    who: Groups, chance: Floats, label: Floats, people: Floats, number: float
+) -> float:
+    """Return the variance of the disparity that comes from estimating who the people are.
+
+    Args:
+        who: the groups.
+        chance: of a favourable decision, by cell.
+        label: of a good outcome.
+        people: shares of the cells, as estimated from a random sample ...
+        number: ... of this size.
+    """
+    found = []
+    for rate in who.rates:
+        (above, level), (below, floor) = (sums.by_label(chance) for sums in rate.sums)
+        over, under = above * label + level, below * label + floor
+        total = np.bincount(who.group, under * people, who.number)[who.group]
+        value = np.bincount(who.group, over * people, who.number)[who.group] / total
+        found.append(people * ((over - value * under) / total) ** 2 / number)
+    return _of_two(who, np.nan_to_num(np.stack(found)))
+
+
+def _of_two(who: Groups, by_cell: Floats) -> float:
+    """Return the largest sum over two groups, over all rates, of variances given by cell."""
+    by_group = np.stack([np.bincount(who.group, row, who.number) for row in by_cell])
     return float(np.sort(by_group, axis=1)[:, -2:].sum(axis=1).max())
 
 

@@ -56,6 +56,8 @@ class Newcomers(NamedTuple):
     share: Floats
     """Share of the first population."""
     states: int
+    number: float = float("inf")
+    """Size of the sample that the shares are estimated from; infinite where it does not matter."""
 
 
 def logistic(x: Floats, positive: Floats, number: Floats, start: Floats | None = None) -> Floats:
