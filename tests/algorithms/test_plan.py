@@ -218,3 +218,66 @@ def test_advice_is_such_that_can_help(rows, advice):
     row = {"bound": 1.0, "bound_low": 0.0, "proven_people": 0.0, "exploration_cost": 0.0}
     config = algorithm("sellf-plan").config()
     assert advice in algorithm("sellf-plan").statement("opportunity", config, [row] * rows)
+
+
+@pytest.mark.parametrize("notion", ["opportunity", "accuracy", "predictive-parity"])
+def test_the_sampling_variance_is_that_of_many_samples_of_people(notion):
+    from sellf.fairness.notions import define
+    from sellf.fairness.off_policy import Groups, moves
+
+    rng, cells, number = np.random.default_rng(1), 12, 3_000
+    who = Groups(define(notion).rates, np.arange(cells) % 2, 2)
+    people = rng.dirichlet(np.full(cells, 5.0))
+    label, chance = rng.uniform(0.1, 0.9, cells), rng.uniform(0.05, 0.95, cells)
+    gaps = []
+    for _ in range(4_000):
+        sample = rng.multinomial(number, people) / number
+        value = moves(who, who.rates[0], chance, label * sample, sample).value
+        gaps.append(value[0] - value[1])
+    found = design.sampling_variance(who, chance, label, people, number)
+    assert found == pytest.approx(np.var(gaps), rel=0.1)
+
+
+def test_the_margin_of_four_groups_holds_for_all_pairs():
+    from types import SimpleNamespace
+
+    from scipy.stats import norm
+
+    from sellf.algorithms.knowledge import Knowledge
+
+    def margin(groups, confidence):
+        pairs = [None] * (groups * (groups - 1) // 2)
+        known = SimpleNamespace(
+            config=SimpleNamespace(confidence=confidence),
+            who=SimpleNamespace(pairs=pairs),
+            error=lambda _: 0.01,
+        )
+        return Knowledge.margin(known, None)  # type: ignore[arg-type]
+
+    assert margin(2, 1.64) == 1.64 * 0.01
+    assert margin(4, 1.64) == pytest.approx(norm.isf(norm.sf(1.64) / 6) * 0.01)
+    assert margin(4, 0.0) == 0.0
+    assert np.isfinite(margin(4, 60.0))
+
+
+def test_everyone_met_early_in_a_large_world_is_planned_for():
+    from sellf.algorithms.knowledge import _newcomers
+
+    space = sellf.make_world("school").space
+    frame, rng = Frame(space), np.random.default_rng(0)
+    weights = rng.normal(0, 0.3, space.inputs + 1)
+    early = rng.choice(space.profiles, 3_000)
+    found = _newcomers(frame, weights, early, seed=0)
+    assert found.number == 3_000
+    assert len(found.cell) < 3_000  # people who are decided about alike in every state are merged
+    state = np.tile(np.arange(found.states), len(found.cell) // found.states)
+    group = frame.layout.group[found.cell]
+    score = frame.score(weights, early)
+    for s in range(found.states):
+        for g in range(len(space.groups)):
+            own = (frame.places.state[early] == s) & (frame.places.group[early] == g)
+            theirs = (state == s) & (group == g)
+            assert found.share[theirs].sum() == pytest.approx(own.mean())
+            assert (found.share * found.score)[theirs].sum() == pytest.approx(
+                (own * score).mean(), rel=0.05
+            )
