@@ -22,6 +22,8 @@ import sellf
 from compas_ladder import FEATURES, read
 
 COST = 0.5
+YES = ["Y", "1"]
+"""The file has two codings: Y and N in most rows, 1 and a blank in the others."""
 WEAPONS = ["pistol", "riflshot", "asltweap", "knifcuti", "machgun", "othrweap"]
 REASONS = ["cs_objcs", "cs_descr", "cs_casng", "cs_lkout", "cs_cloth", "cs_drgtr", "cs_furtv",
            "cs_vcrim", "cs_bulge", "cs_other", "ac_proxm", "ac_evasv", "ac_assoc", "ac_incid",
@@ -75,8 +77,8 @@ def stops(path: Path) -> None:
     frame: Any = pd.read_csv(path, low_memory=False)
     frame = frame[frame["race"].isin(["B", "W"])].reset_index(drop=True)
     frisked = (frame["frisked"] == "Y").to_numpy(int)
-    hit = (frame[WEAPONS] == "Y").any(axis=1).to_numpy(float)
-    inputs = (frame[REASONS] == "Y").to_numpy(float)
+    hit = frame[WEAPONS].isin(YES).any(axis=1).to_numpy(float)
+    inputs = frame[REASONS].isin(YES).to_numpy(float)
     inside = (frame["inout"] == "I").to_numpy(float)[:, None]
     age: Any = pd.to_numeric(frame["age"], errors="coerce")
     age = age.clip(10, 80).fillna(28).to_numpy()[:, None]

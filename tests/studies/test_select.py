@@ -44,7 +44,7 @@ def test_what_selection_could_not_look_at_is_told():
     assert some == (
         "1 of 2 configurations have no defined disparity among the accepted and are not selected."
     )
-    assert "the largest reward is taken" in remark([runs(NAN), runs(NAN)], "accepted")
+    assert "the largest reward is selected" in remark([runs(NAN), runs(NAN)], "accepted")
     assert remark([runs(NAN)], "true") == ""
 
 

@@ -1,6 +1,6 @@
 """The optimal policy under a disparity constraint, given known probabilities.
 
-Over policies pi(x), the reward E[pi (m - c)] less lambda_g times each group's utility is linear in
+Over policies pi(x), the reward E[pi (m - c)] plus lambda_g times each group's utility is linear in
 pi to first order, so the optimal policy accepts everybody with a positive advantage
 
     a(x) = m(x) - c + sum_g lambda_g q_g(x) (of'(x) - u_g among'(x)) / (r_g w_g)

@@ -58,7 +58,10 @@ class Cutoffs(Table):
     warnings: tuple[str, ...]
 
     def best(self, rules: Sequence[Cutoff] | None = None) -> Cutoff | None:
-        """Return the rule with the largest reward among those shown to be within omega, if any."""
+        """Return, of the rules shown to be within omega, the one that earns most at least.
+
+        None if no rule is shown to be within omega.
+        """
         rules = (*self.rules, *self.by_group) if rules is None else rules
         kept = [rule for rule in rules if rule.disparity.high <= self.omega]
         return max(kept, key=lambda rule: rule.reward.low, default=None)
@@ -67,7 +70,8 @@ class Cutoffs(Table):
         kind = "" if self.finite_sample else ", asymptotic"
         return (
             f"Cut-offs of {self.score}: {self.notion} disparity and reward per person, "
-            f"{self.people:,} people ({confidence(self.delta)} simultaneous confidence{kind})"
+            f"{self.people:,} people ({confidence(self.delta)} simultaneous confidence for each "
+            f"measure{kind})"
         )
 
     def _table(self) -> dict[str, list[Any]]:

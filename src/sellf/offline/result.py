@@ -101,7 +101,7 @@ class WhatIf(Table):
         told = [f"- {sentence}" for sentence in self.sentences]
         notes = [f"note: {text}" for text in self.warnings]
         if self.void:
-            notes.insert(0, f"note: {self.void} The intervals below do not use them.")
+            notes.insert(0, f"note: {self.void} The intervals above do not use them.")
         assumed = ["assumed: " + "; ".join(self.assumptions)]
         return "\n".join([self._title(), "", *lines, "", *told, "", *notes, *assumed])
 

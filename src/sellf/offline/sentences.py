@@ -15,7 +15,7 @@ def promise(found: "Improvement") -> str:
     sure = f"with {confidence(found.delta)} confidence"
     return (
         f"certified: {sure}{kind} the policy's {found.notion} disparity is at most "
-        f"{found.omega:g}; {sure} it {kept}."
+        f"{found.omega:g}; {sure}{kind} it {kept}."
     )
 
 

@@ -1,8 +1,8 @@
 """Execution of one run by a worker, from its description to the files of its folder.
 
 Runs are trained one at a time, not side by side in one vectorised call. On one core, such a call
-takes as much time per run (lending: 17.4 to 19.0 ms per iteration at widths 2 to 12, 18.7 alone;
-school: 86 and 81; ELBERT, which has wide networks, 379 and 222) and longer to compile. Its numbers
+takes about as much time per run (lending: 17.4 to 19.0 ms per iteration at widths 2 to 12, 18.7
+alone; school: 86 and 81) or more (ELBERT: 379 and 222), and longer to compile. Its numbers
 also differ in the last bits with its width, so a run's result would depend on which other runs were
 still missing. Runs of one program share the compiled program, which a worker keeps.
 """

@@ -158,7 +158,8 @@ class Agent:
         """Return the predicted probability of a good label; arguments as for `probability`."""
         if self.predictor is None or self.spec.algorithm.predictor is None:
             raise InputError(
-                f"{self.algorithm} has no label predictor: train sellf, sellf-semi or sellf-relu."
+                f"{self.algorithm} has no label predictor: train sellf, sellf-direct or another "
+                "algorithm that has one."
             )
         x = self._inputs(features, group)
         outputs = networks.run((self.spec.algorithm.predictor,), jnp.asarray(self.predictor), x)
