@@ -98,7 +98,7 @@ def test_training_goes_on_from_an_agent_and_resumes_to_the_same(
 
     run = run_folder.open_run(tmp_path / "second")
     run.checkpoint.unlink()
-    with pytest.raises(ValueError, match="before it knew the agent"):
+    with pytest.raises(ValueError, match="before the agent to continue from was stored"):
         loop.resume("second", progress=False)
 
 
