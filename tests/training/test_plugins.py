@@ -96,7 +96,7 @@ def test_a_study_s_file_names_code(outside, capsys):
         (["own_things:town", "ppo"], "own_things has no 'town'"),
         (["nothing_here:town", "ppo"], "cannot be imported"),
         (["own_things:number", "ppo"], "give a world, or a function that makes one"),
-        (["lending", "own_things:village"], "Algorithm, whose config is PPO"),
+        (["lending", "own_things:village"], "whose config is a class of settings"),
         (["own_things:village", "ppo", "--set", "size=3"], "It is one of 'population'"),
         (["lendin", "ppo"], "did you mean 'lending'"),
     ],

@@ -25,7 +25,7 @@ def _adapt(thing: Any, name: str) -> Algorithm:
     if not right or not issubclass(thing.config, Settings):
         raise InputError(
             f"algorithm {name!r} is {short(thing)}: give a sellf.algorithms.algorithm.Algorithm, "
-            "whose config is PPO or a class of settings that extends it."
+            "whose config is a class of settings, such as PPO or one that extends it."
         )
     return thing._replace(name=name)
 

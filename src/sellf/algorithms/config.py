@@ -41,7 +41,7 @@ class Settings:
 
 @hyperparameters
 class PPO(Settings):
-    """Proximal policy optimisation, with the settings that all algorithms share (App. "Exp.")."""
+    """PPO, with the settings that all algorithms but sellf-plan share (App. "Exp.")."""
 
     learning_rate: float = 1e-5
     """Step size of Adam for the policy and its critics."""

@@ -247,7 +247,7 @@ def frontier(
     """Show the largest reward that any policy can earn in a world, by tolerated disparity.
 
     Args:
-        world: lending, recidivism, school or school-continuous.
+        world: lending, recidivism, school, school-continuous, lending-amounts or attention.
         notion: qualification, accuracy, opportunity, demographic, predictive-parity,
             false-positive-rate or equalized-odds.
         omega: the tolerated disparities, e.g. --omega 0.02 0.05 0.1 (default: several values).

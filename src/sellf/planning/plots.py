@@ -53,7 +53,7 @@ def draw_frontier(frontier: "Frontier") -> Any:
     axis.plot(at, reward, "o-", color="#000000", ms=4)
     axis.fill_between(at, reward, reward.max(), color="#999999", alpha=0.2, lw=0)
     axis.set(
-        title=f"{frontier.world}: no policy does better ({_policies(frontier)})",
+        title=f"{frontier.world}: the best reward within each disparity ({_policies(frontier)})",
         xlabel=f"{frontier.notion} disparity, at most",
         ylabel="expected reward",
     )
