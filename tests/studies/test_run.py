@@ -203,6 +203,8 @@ def test_what_is_typed_and_what_is_answered(tmp_path, capsys, monkeypatch):
     assert "first look" in err
     assert main(["study", "status", str(file)]) == 0
     out = capsys.readouterr().out
+    assert "…" not in out  # nothing is cut off in 80 columns
+    assert all(len(line) <= 80 for line in out.splitlines())
     # Shrunk runs are other runs.
     assert f"0 of {TOTAL} runs are done" in out
     assert main(["study", "status", str(file), "--quick"]) == 0

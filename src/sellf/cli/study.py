@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from sellf import files
@@ -193,13 +194,18 @@ def _status(study: Study, folder: Path | None, check: bool) -> int:
     console = Console(highlight=False)
     quick = ", quick" if study.quick else ""
     table = Table(title=name_of(f"{study.name}{quick}: {store.folder}"), title_justify="left")
-    for heading in ("world", "notion", "algorithm", "runs", "done", "running", "failed", "each"):
-        right = heading not in ("world", "notion", "algorithm")
+    for heading in ("algorithm", "runs", "done", "running", "failed", "each"):
+        right = heading != "algorithm"
         table.add_column(heading, justify="right" if right else "left", no_wrap=True)
+    task = ""
     for row in found.rows:
+        if task != (task := f"{row.world}, {row.notion}"):
+            # A row of its own instead of two columns, which do not fit into 80 characters.
+            table.add_section()
+            table.add_row(f"[bold]{escape(task)}[/bold]")
         counts = (row.total, row.done, row.running or "", row.failed or "")
         each = "" if row.seconds is None else duration(row.seconds)
-        table.add_row(row.world, row.notion, row.algorithm, *map(str, counts), each)
+        table.add_row(f"  {escape(row.algorithm)}", *map(str, counts), each)
     console.print(table)
     total, done = (sum(getattr(row, name) for row in found.rows) for name in ("total", "done"))
     at_work = f"{found.workers} workers are running" if found.workers else "no worker is running"
