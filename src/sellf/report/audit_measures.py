@@ -19,7 +19,8 @@ def sections(audit: Audit) -> list[Section]:
     for name, measured in audit.measures.items():
         blocks = BLOCKS[name](measured)
         if len(notes := measured.notes()) > 0:
-            blocks.append(Items(notes))
+            # The terminal marks entries of a list with a dash, the page with a bullet.
+            blocks.append(Items([note.removeprefix("- ") for note in notes]))
         found.append(Section(f"{measured.heading}: {audit.notion}", blocks))
     return found
 

@@ -1,5 +1,7 @@
 """The section on the data in the report of an audit."""
 
+from math import ceil, floor
+
 from sellf.audit.quality import Calibration, Quality
 from sellf.report.charts import Plot, Series, numbers, shown
 from sellf.report.page import Block, Facts, Grid, Items, Pair, Section
@@ -65,7 +67,8 @@ def _curve(found: Calibration) -> Plot:
     points = numbers(one.predicted for one in found.bins)
     seen = numbers(one.observed for one in found.bins)
     ends = [x for x in (*points, *seen) if x is not None] or [0.0, 1.0]
-    low, high = min(ends), max(ends)
+    steps = 10 if max(ends) - min(ends) > 0.2 else 50
+    low, high = floor(min(ends) * steps) / steps, ceil(max(ends) * steps) / steps
     return Plot(
         title=f"How well the {found.of} is calibrated",
         text=f"In each tenth of the {found.of}: the predicted share, and how many {of}. On the "
@@ -76,4 +79,6 @@ def _curve(found: Calibration) -> Plot:
             Series("tenths", points, seen, labels=[f"{one.people:,} people" for one in found.bins]),
             Series("agreement", [low, high], [low, high], colour=1, style=1),
         ],
+        x_range=(low, high),
+        y_range=(low, high),
     )

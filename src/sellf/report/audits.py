@@ -190,8 +190,8 @@ def _in_people(audit: Audit) -> str:
     who, what = audit.rate.says
     few = "" if len(_known_well(audit)) == len(audit.by_group) else ", of the groups known best"
     return (
-        f"Of 100 {who}, about {100 * low:.0f} {what} in {low_name} and about {100 * high:.0f} in "
-        f"{high_name}{few}."
+        f"Of 100 {who}, about {100 * low:.0f} {what} in group {low_name} and about "
+        f"{100 * high:.0f} in group {high_name}{few}."
     )
 
 

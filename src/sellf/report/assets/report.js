@@ -196,11 +196,14 @@
   }
 
   function rowed(chart, box, pick) {
-    const width = Math.min(30 + 6.6 * Math.max(...pick.map((i) => Math.min(chart.names[i].length, 28)), 4), 0.36 * box.clientWidth, 220);
+    const longest = Math.max(...pick.map((i) => chart.names[i].length), 4);
+    const width = Math.min(30 + 6.6 * Math.min(longest, 32), (longest > 20 ? 0.42 : 0.36) * box.clientWidth, 250);
+    // Two lines fit beside a bar; a name that is longer than that is cut off.
+    const overflow = 6.6 * longest < 1.9 * (width - 18) ? "break" : "truncate";
     return {
       grid: { left: width, right: 26, top: 30, bottom: 46, outerBoundsMode: "none" },
       yAxis: axis("category", undefined, undefined, { inverse: true, data: pick.map((i) => chart.names[i]),
-        axisLabel: { color: css("--soft"), fontSize: 12, interval: 0, margin: 14, width: width - 18, overflow: "truncate" } }),
+        axisLabel: { color: css("--soft"), fontSize: 12, interval: 0, margin: 14, width: width - 18, overflow, lineHeight: 13 } }),
       height: 26 * pick.length + 84,
     };
   }
