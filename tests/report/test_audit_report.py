@@ -280,3 +280,22 @@ def test_results_show_themselves_in_notebooks(audited):
     text = replace(audited, by_group=many)._repr_html_()
     assert Reader(text).tags["tr"] == 51
     assert "70 more rows" in text
+
+
+def test_only_intervals_that_hold_one_by_one_are_said_to():
+    wanted = {"notions": ["opportunity", "demographic"], **COLUMNS}
+    log = lending(1000)
+    each = report.audit(sellf.audit_all(log, **wanted))
+    jointly = report.audit(sellf.audit_all(log, joint=True, **wanted))
+    assert "holds separately" in each
+    assert "holds separately" not in jointly
+    assert "all 2 notions hold together with 95% confidence" in jointly
+
+
+def test_a_log_with_everybodys_outcome_is_not_said_to_hide_any():
+    log = lending(1000)
+    log["repaid"] = np.where(np.isnan(log["repaid"]), 0.0, log["repaid"])
+    hidden = report.audit(sellf.audit(log, **COLUMNS, hide_rejected_outcomes=True))
+    known = report.audit(sellf.audit(log, **COLUMNS, trust_rejected_outcomes=True))
+    assert "known for accepted people only" in hidden
+    assert "known for accepted people only" not in known
