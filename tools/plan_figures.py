@@ -69,6 +69,9 @@ CASES = {
     "recidivism-proven": Case("recidivism", "accuracy", 499_712, 10, settings={"room": 0.2}),
     "school": Case("school", "opportunity", 102_400, 10),
     "races": Case("lending", "opportunity", 51_200, 10, {"groups": "all"}),
+    "races-longer": Case(
+        "lending", "opportunity", 204_800, 10, {"groups": "all"}, settings={"learn_share": 1.0}
+    ),
 }
 
 
