@@ -1,12 +1,17 @@
 """Propensities estimated on a sample and predicted where the rows lie."""
 
 import shutil
+import sys
+from importlib import import_module
 
+import narwhals as nw
 import numpy as np
 import pytest
 
 import sellf
+from sellf.audit import cells
 from sellf.audit.cells import FOLDS, by_fold, mixed, sampled
+from sellf.errors import InputError
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sklearn")
@@ -68,17 +73,32 @@ def test_neither_the_order_of_rows_nor_the_engine_matters(audited):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
-def test_spark_says_the_same(audited):
+def test_spark_says_the_same_or_what_its_workers_lack(audited, monkeypatch):
     table, _, found, asked = audited
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java")
+    # Otherwise workers run with the first python3 of the path, which need not have sellf.
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     spark = sql.SparkSession.builder.master("local[1]").getOrCreate()
     try:
-        other = sellf.audit(spark.createDataFrame(table), **asked)
+        frame = spark.createDataFrame(table)
+        other = sellf.audit(frame, **asked)
+        with pytest.raises(InputError, match=r"cannot import 'absent_on_workers'.*PYSPARK_PYTHON"):
+            cells.over(nw.from_native(frame), _needs("absent_on_workers"), table.schema)
     finally:
         spark.stop()
     assert np.abs(figures(found) - figures(other)).max() < 1e-6
+
+
+def _needs(module):
+    """Return a function of batches that imports a module first."""
+
+    def work(batches):
+        import_module(module)
+        yield from batches
+
+    return work
 
 
 def test_a_sample_and_few_different_rows_are_enough():

@@ -6,6 +6,8 @@ engine and for every order of the rows.
 """
 
 import hashlib
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -52,6 +54,14 @@ def over(frame: Any, work: Work, schema: Any) -> Any:
     except InputError:
         raise
     except Exception as error:
+        missing = re.search(r"No module named '(\w+)", str(error))
+        if frame.implementation.is_spark_like() and missing:
+            raise InputError(
+                f"the Python workers of Spark cannot import {missing[1]!r}, which is needed to "
+                "estimate propensities where the rows are: install sellf[audit] on the workers, or "
+                "set the environment variable PYSPARK_PYTHON to a Python that has it (on this "
+                f"machine {sys.executable}) before Spark starts."
+            ) from error
         raise InputError(f"the log cannot be read: {plain(error)}") from error
 
 
