@@ -213,11 +213,16 @@ def table(name: str, case: Case, rows: list[dict[str, Any]]) -> str:
     given = "".join(f", {key} {value:g}" for key, value in case.settings.items())
     head = f"{name}: {case.notion}, {case.steps:,} decisions{given}, {number} seeds"
     lines = [f"| {head} | |", "| --- | --- |"]
+    proof = np.isfinite(column("on_people")).any()
     for label, (key, form) in spreads.items():
         own = column(key)
+        if not proof and key in ("on_people", "bound"):
+            continue
         ends = f"{form.format(own.min())} to {form.format(own.max())}"
         lines.append(f"| {label} | {form.format(own.mean())} ({ends}) |")
     for place, (label, which) in enumerate(shares.items()):
+        if place and not proof:
+            break
         count = int(which.sum())
         # Of what must not happen, how often it may at most.
         limit = f" (below {below(count, number):.1%} with 95 %)" if place >= GOOD else ""

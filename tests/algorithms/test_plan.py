@@ -236,6 +236,8 @@ def test_the_sampling_variance_is_that_of_many_samples_of_people(notion):
         gaps.append(value[0] - value[1])
     found = design.sampling_variance(who, chance, label, people, number)
     assert found == pytest.approx(np.var(gaps), rel=0.1)
+    nobody = design.sampling_variance(who, 0 * chance, label, people, number)
+    assert np.isfinite(nobody)
 
 
 def test_the_margin_of_four_groups_holds_for_all_pairs():

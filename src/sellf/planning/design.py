@@ -73,6 +73,7 @@ def sampling_variance(
         (above, level), (below, floor) = (sums.by_label(chance) for sums in rate.sums)
         over, under = above * label + level, below * label + floor
         total = np.bincount(who.group, under * people, who.number)[who.group]
+        total = np.where(total > 0, total, np.nan)  # a group that the rate says nothing about
         value = np.bincount(who.group, over * people, who.number)[who.group] / total
         found.append(people * ((over - value * under) / total) ** 2 / number)
     return _of_two(who, np.nan_to_num(np.stack(found)))
