@@ -216,7 +216,7 @@ class Knowledge:
         found = design.variance(self.who, moved, self.labels.variance)
         if np.isfinite(self.newcomers.number):
             own = self.newcomers
-            people = np.asarray(np.bincount(own.cell, own.share, self.frame.cells))
+            people = np.asarray(np.bincount(own.cell, own.share, self.frame.cells), np.float64)
             favoured, label = self.favoured(chance), self.labels.chance
             found += design.sampling_variance(self.who, favoured, label, people, own.number)
         return found**0.5

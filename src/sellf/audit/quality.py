@@ -13,9 +13,6 @@ from sellf.logs.log import Log
 from sellf.logs.names import say
 from sellf.logs.person import BINS, Floats, LeftOut
 
-GOOD_AUC = 0.6
-"""Below this AUC, a score separates good from bad outcomes hardly better than chance."""
-
 
 class Bin(NamedTuple):
     """The people whose prediction lies in one tenth of its range."""

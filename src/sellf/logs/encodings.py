@@ -74,15 +74,3 @@ def not_utf8(path: Path) -> str:
         f"{path.name} is not text in UTF-8: type --encoding cp1252 if it was written on Windows, "
         "--encoding latin-1 or utf-16 otherwise; or save it as UTF-8."
     )
-
-
-def check_utf8(path: Path) -> None:
-    """Refuse a file that is not UTF-8 throughout."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with open_text(path) as file:
-        try:
-            while piece := file.read(PIECE):
-                decoder.decode(piece)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            raise InputError(not_utf8(path)) from None

@@ -35,7 +35,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Words in the names of columns, by the role that they suggest."""
 YES = ("y", "yes", "true", "1", "approved", "accepted", "granted", "good", "paid", "repaid")
-NO = ("n", "no", "false", "0", "denied", "rejected", "refused", "bad")
 BAD = ("default", "defaulted", "recid", "bad", "delinquent", "arrest")
 """Words in the names of outcomes for which 1 is bad."""
 
