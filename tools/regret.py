@@ -153,6 +153,8 @@ def draw(given: list[Point], curves: dict[tuple[str, str], Curve]) -> Any:
     figure = style.new(11, 9.5)
     axes = figure.subplots(len(WORLDS), len(NOTIONS))
     handles: dict[str, Any] = {}
+    # All at once: variants of one algorithm have looks of their own only beside each other.
+    looks = dict(zip(ALGORITHMS, style.looks(ALGORITHMS), strict=True))
     for (world, notion), axis in zip(CELLS, axes.ravel(), strict=True):
         own = [p for p in given if (p.world, p.notion) == (world, notion)]
         axis.set(title=f"{world}, {notion}", xlabel="exact disparity", ylabel="reward")
@@ -162,7 +164,7 @@ def draw(given: list[Point], curves: dict[tuple[str, str], Curve]) -> Any:
                 curve.disparity, curve.reward, color="#BBBBBB", lw=4, zorder=0
             )
         for point in own:
-            how = style.look(point.algorithm)
+            how = looks[point.algorithm]
             (handles[point.algorithm],) = axis.plot(
                 point.exact, point.reward, how.marker, color=how.color, ls="none"
             )
