@@ -197,7 +197,8 @@
 
   function rowed(chart, box, pick) {
     const longest = Math.max(...pick.map((i) => chart.names[i].length), 4);
-    const width = Math.min(30 + 6.6 * Math.min(longest, 32), (longest > 20 ? 0.42 : 0.36) * box.clientWidth, 250);
+    // Whole pixels: a mark at 0 lies on the edge, and the mouse is at whole pixels.
+    const width = Math.floor(Math.min(30 + 6.6 * Math.min(longest, 32), (longest > 20 ? 0.42 : 0.36) * box.clientWidth, 250));
     // Two lines fit beside a bar; a name that is longer than that is cut off.
     const overflow = 6.6 * longest < 1.9 * (width - 18) ? "break" : "truncate";
     return {
