@@ -59,14 +59,14 @@ def variance(who: Groups, influence: Floats, noise: Floats) -> float:
 def sampling_variance(
     who: Groups, chance: Floats, label: Floats, people: Floats, number: float
 ) -> float:
-    """Return the variance of the disparity that comes from estimating who the people are.
+    """Return the variance of the disparity that is due to estimating the population from a sample.
 
     Args:
         who: the groups.
-        chance: of a favourable decision, by cell.
-        label: of a good outcome.
-        people: shares of the cells, as estimated from a random sample ...
-        number: ... of this size.
+        chance: the probability of a favourable decision, by cell.
+        label: the probability of a good outcome, by cell.
+        people: the share of people in each cell, estimated from a random sample.
+        number: the size of that sample.
     """
     found = []
     for rate in who.rates:
@@ -80,7 +80,7 @@ def sampling_variance(
 
 
 def _of_two(who: Groups, by_cell: Floats) -> float:
-    """Return the largest sum over two groups, over all rates, of variances given by cell."""
+    """Return the largest variance of a difference of two groups, from variances by cell."""
     by_group = np.stack([np.bincount(who.group, row, who.number) for row in by_cell])
     return float(np.sort(by_group, axis=1)[:, -2:].sum(axis=1).max())
 
