@@ -130,7 +130,10 @@ class Agent:
         """Return each person's probability of acceptance, or of another favourable action.
 
         Args:
-            features: one row per person, in the order of `world.columns` without the group columns.
+            features: one row per person, in the order of `world.columns` without the group columns,
+                and encoded as the networks receive them: categories as one column of 0 and 1 each,
+                and the numeric columns of `sellf.world_from_frame` standardised with the mean and
+                standard deviation of its people. Raw values give wrong probabilities.
             group: the name of each person's group.
         """
         return np.asarray(self._decision(features, group).chance(self.world.space.favourable))
