@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.envs.space import Encoding, Space
+from sellf.envs.space import AS_IS, Encoding, Space
 from sellf.envs.table import Arrivals, TableWorld
 from sellf.errors import InputError
 from sellf.fairness.checks import number, short
@@ -105,6 +105,8 @@ class Features:
     numbers: NDArray[Any] | None = None
     """Numeric features that never change."""
     number_names: list[str] = field(default_factory=list)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Mean and standard deviation with which numeric features were standardised."""
 
 
 def build(
@@ -162,6 +164,7 @@ def build(
             reveals=own.reveals,
             favourable=own.favourable,
             gain=own.gain,
+            scales=tuple(features.scales.get(name, AS_IS) for name in columns),
             group=jnp.asarray(group, jnp.int32),
             encoding=_encoding(features, profiles),
         ),

@@ -1,13 +1,13 @@
 """User-defined worlds: a table of people, a label law, and a transition rule."""
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sellf.envs.build import Actions, Features, Rules, build
+from sellf.envs.frames import read
 from sellf.envs.table import TableWorld
 from sellf.envs.transitions import (
     DRAWS,
@@ -20,7 +20,6 @@ from sellf.envs.transitions import (
     length,
 )
 from sellf.errors import InputError
-from sellf.fairness.checks import column as as_column
 from sellf.fairness.checks import grouping, short, whole
 
 Label: TypeAlias = Any
@@ -104,7 +103,7 @@ def world_from_frame(
     if len(set(given)) < len(given):
         twice = next(item for item in given if given.count(item) > 1)
         raise InputError(f"the column {twice!r} is named twice: give each column one role.")
-    rows = _columns(frame, given, numeric)
+    rows = read(frame, given, numeric)
     people, index = distinct({key: rows[key] for key in (group, *features)})
     share = np.bincount(index, minlength=length(people)) / len(index)
     named = (False, True) if actions is None else actions.names
@@ -126,48 +125,6 @@ def world_from_frame(
         features=_features(everyone, follows, share, categorical, numeric),
         actions=actions,
     )
-
-
-def _columns(frame: Any, names: Sequence[str], numeric: Sequence[str]) -> Columns:
-    """Return columns of a frame as checked arrays."""
-    if not isinstance(frame, dict):
-        import narwhals as nw
-
-        try:
-            frame = nw.from_native(frame, eager_only=True)
-        except TypeError:
-            raise InputError(
-                f"frame is a {type(frame).__name__}: give a data frame or a mapping of columns."
-            ) from None
-    present = list(frame) if isinstance(frame, dict) else frame.columns
-    result: Columns = {}
-    for name in names:
-        if name not in present:
-            near = get_close_matches(str(name), map(str, present), n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            listed = ", ".join(map(repr, present[:20]))
-            raise InputError(f"there is no column {name!r}: {hint}The columns are {listed}.")
-        values = frame[name]
-        array = as_column(name, values.to_numpy() if hasattr(values, "to_numpy") else values)
-        missing = np.array([item is None or item != item for item in array.tolist()])
-        if missing.any():
-            raise InputError(
-                f"{name} is missing at row {int(np.argmax(missing))}: fill it in or leave the "
-                "row out."
-            )
-        if name in numeric:
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError):
-                raise InputError(
-                    f"{name} is named in numeric but holds {short(array[0])}: name it in "
-                    "categorical."
-                ) from None
-        result[name] = array
-    lengths = {name: len(array) for name, array in result.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(f"the columns differ in length: {lengths}.")
-    return result
 
 
 def _probabilities(
@@ -247,10 +204,15 @@ def _features(
     codes = [np.searchsorted(categories[name], fixed[name]) for name in kept]
     rows = length(fixed)
 
-    def standard(table: Columns, name: str) -> NDArray[np.float64]:
+    def scale(name: str) -> tuple[float, float]:
         here = everyone[name][: len(share)]
         mean = float(share @ here)
-        deviation = float(np.sqrt(share @ (here - mean) ** 2)) or 1.0
+        return mean, float(np.sqrt(share @ (here - mean) ** 2)) or 1.0
+
+    scales = {name: scale(name) for name in numeric}
+
+    def standard(table: Columns, name: str) -> NDArray[np.float64]:
+        mean, deviation = scales[name]
         return (table[name] - mean) / deviation
 
     encoded: list[NDArray[np.float64]] = []
@@ -272,6 +234,7 @@ def _features(
         changing=state,
         changes=np.concatenate([np.zeros((length(changing), 0)), *encoded], axis=1),
         changing_names=changing_names,
+        scales=scales,
     )
 
 

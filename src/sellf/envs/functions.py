@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from sellf.envs.build import Actions, Rules, accepting
-from sellf.envs.space import Encoding, Space
+from sellf.envs.space import AS_IS, Encoding, Space
 from sellf.envs.world import People, World
 from sellf.errors import InputError
 from sellf.fairness.checks import short
@@ -201,6 +201,7 @@ def _space(groups: tuple[str, ...], columns: tuple[str, ...], actions: Actions) 
         reveals=actions.reveals,
         favourable=actions.favourable,
         gain=actions.gain,
+        scales=(AS_IS,) * (width + len(groups)),
         group=nobody,
         encoding=Encoding(
             fixed=nobody,

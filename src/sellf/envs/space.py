@@ -7,6 +7,7 @@ and the transition belong to the world (`sellf.envs.world`) and are not part of 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import equinox as eqx
@@ -16,6 +17,9 @@ from jaxtyping import Array, Float, Int, UInt8
 
 SMALL = 4096
 """Largest number of profiles for which policies are tabulated; otherwise they run on demand."""
+
+AS_IS = (0.0, 1.0)
+"""Mean and standard deviation of an input that is not standardised."""
 
 
 class Encoding(NamedTuple):
@@ -50,6 +54,9 @@ class Space(eqx.Module):
     """By action, its gain with a bad outcome and with a good one."""
     group: Int[Array, " profiles"]
     encoding: Encoding
+    scales: tuple[tuple[float, float], ...] | None = eqx.field(static=True, default=None)
+    """Mean and standard deviation with which each input was standardised; None if they are not
+    known."""
 
     @property
     def inputs(self) -> int:
@@ -131,6 +138,23 @@ def observe(space: Space, profile: Array) -> Float[Array, "*n inputs"]:
         group.astype(jnp.float32),
     )
     return jnp.concatenate(parts, axis=-1)
+
+
+def rescaled(space: Space, scales: tuple[tuple[float, float], ...] | None) -> Space:
+    """Return the space with its numeric inputs standardised by other scales, if both are known."""
+    if space.scales is None or scales is None or space.scales == scales:
+        return space
+    (mean, deviation), (other, wanted) = (np.asarray(each).T for each in (space.scales, scales))
+    factor, shift = deviation / wanted, (mean - other) / wanted
+    table, at = space.encoding, len(space.encoding.feature)
+
+    def changed(values: Array, start: int) -> Array:
+        own = slice(start, start + values.shape[-1])
+        return jnp.asarray(np.asarray(values) * factor[own] + shift[own], jnp.float32)
+
+    numbers = changed(table.numbers, at)
+    changes = changed(table.changes, at + table.numbers.shape[-1])
+    return replace(space, encoding=table._replace(numbers=numbers, changes=changes), scales=scales)
 
 
 def bounds(space: Space) -> tuple[np.ndarray, np.ndarray]:

@@ -16,8 +16,9 @@ from sellf import files
 from sellf.algorithms import networks
 from sellf.algorithms.algorithm import Algorithm
 from sellf.compiling import compiled
+from sellf.envs import frames
 from sellf.envs.policy import Categorical, Chances, Policy
-from sellf.envs.space import SMALL, Space, by_profile, observe
+from sellf.envs.space import SMALL, Space, by_profile, observe, rescaled
 from sellf.envs.table import tabulated
 from sellf.envs.world import World
 from sellf.errors import InputError
@@ -100,8 +101,8 @@ class Agent:
     def in_world(self, world: World) -> "Agent":
         """Return the same agent for another world with the same groups, inputs and actions.
 
-        The statement about a constraint of its training applies to the original world only, and
-        is dropped.
+        Numeric features are standardised as in the original world. The statement about a
+        constraint of its training applies to the original world only, and is dropped.
         """
         asked = ("groups", "columns", "actions")
         for name in asked:
@@ -111,6 +112,8 @@ class Agent:
                     f"the agent was trained where {name} are {short(own)}, but {world.name} has "
                     f"{short(other)}: it cannot decide there."
                 )
+        space = rescaled(world.space, self.world.space.scales)
+        world = world if space is world.space else replace(world, space=space)
         spec = replace(self.spec, world=WorldSpec(world.name, given=world))
         return replace(self, spec=spec, history=[])
 
@@ -130,11 +133,11 @@ class Agent:
         """Return each person's probability of acceptance, or of another favourable action.
 
         Args:
-            features: one row per person, in the order of `world.columns` without the group columns,
-                and encoded as the networks receive them: categories as one column of 0 and 1 each,
-                and the numeric columns of `sellf.world_from_frame` standardised with the mean and
-                standard deviation of its people. Raw values give wrong probabilities.
-            group: the name of each person's group.
+            features: the features of people: a data frame or a mapping of columns, with raw values
+                under the names that the world was made with. An array is taken as already encoded:
+                one row per person, in the order of `world.columns` without the group columns, with
+                categories as one column of 0 and 1 each and numeric features standardised.
+            group: the name of each person's group, or, with a frame, the column that has it.
         """
         return np.asarray(self._decision(features, group).chance(self.world.space.favourable))
 
@@ -196,13 +199,12 @@ class Agent:
 
     def _inputs(self, features: Any, group: Any) -> Array:
         groups = self.world.groups
-        numbers = np.asarray(features, np.float32)
-        wide = self.world.inputs - len(groups)
-        if numbers.ndim != 2 or numbers.shape[1] != wide:
-            raise InputError(
-                f"features has shape {numbers.shape}: give one row per person with the {wide} "
-                f"inputs {', '.join(self.world.columns[:3])}, ... (see world.columns)."
-            )
+        if frames.is_frame(features):
+            if isinstance(group, str):
+                group = frames.read(features, [group], ())[group]
+            numbers = frames.encode(self.world.space, features)
+        else:
+            numbers = self._encoded(features)
         names = [str(name) for name in np.atleast_1d(np.asarray(group))]
         strange = [name for name in names if name not in groups]
         if strange:
@@ -211,6 +213,18 @@ class Agent:
             raise InputError(f"features has {len(numbers)} rows, group has {len(names)}.")
         member = np.array([groups.index(name) for name in names])
         return jnp.asarray(np.hstack([numbers, np.eye(len(groups), dtype=np.float32)[member]]))
+
+    def _encoded(self, features: Any) -> np.ndarray:
+        """Return features that are encoded already, of the right shape and finite."""
+        numbers = np.asarray(features, np.float32)
+        wide = self.world.inputs - len(self.world.groups)
+        if numbers.ndim != 2 or numbers.shape[1] != wide:
+            raise InputError(
+                f"features has shape {numbers.shape}: give one row per person with the {wide} "
+                f"inputs {', '.join(self.world.columns[:3])}, ... (see world.columns), or a data "
+                "frame of raw columns."
+            )
+        return numbers
 
     def save(self, path: str | Path) -> Path:
         """Write the agent to a folder, completely or not at all; `sellf.load` reads it."""

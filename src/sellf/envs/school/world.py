@@ -73,11 +73,18 @@ def school(
             categories=dict(zip(features[1:], map(list, categories[1:]), strict=True)),
             numbers=numbers,
             number_names=list(enem.GRADES) if grades else [],
+            scales=_scales(law) if grades else {},
             changing=np.tile(np.arange(4), applicants),
             changes=np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 1, 1]]),
             changing_names=["younger", "older", "accepted or passed before"],
         ),
     )
+
+
+def _scales(law: LabelLaw) -> dict[str, tuple[float, float]]:
+    """Return mean and standard deviation of each grade."""
+    pairs = zip(law.grade_mean.tolist(), law.grade_std.tolist(), strict=True)
+    return dict(zip(enem.GRADES, pairs, strict=True))
 
 
 def _alpha(law: LabelLaw, people: People, sizes: list[int], age: int) -> np.ndarray:
