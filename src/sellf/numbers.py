@@ -17,6 +17,16 @@ def figure(value: float | None) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
+def defined(value: float, form: str = ".3f") -> str:
+    """Return a number in a format, or "undefined" if it is NaN."""
+    return "undefined" if math.isnan(value) else f"{value:{form}}"
+
+
+def or_none(value: float) -> float | None:
+    """Return a number for JSON, which has no NaN: None instead."""
+    return None if math.isnan(value) else value
+
+
 def tick(value: float, position: object = None) -> str:
     """Return the label of a tick; matplotlib also passes its position."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.6g}"

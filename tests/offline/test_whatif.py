@@ -134,3 +134,40 @@ def test_cut_offs_hold_all_at_once_and_name_the_best():
     assert best.disparity.high <= 0.35
     assert {"now", "common", "by group"} == set(found.to_frame("pandas")["policy"])
     assert "shown to be within 0.35" in str(found)
+
+
+def test_a_rate_over_nobody_is_undefined_and_not_zero():
+    made = log(600, 9, new=lambda x, group: np.where(group == 1, 0.0, 1.0))
+    found = sellf.whatif(made, policy="new", notions=["predictive-parity"], seed=9, **COLUMNS)
+    gap = found["predictive-parity"]
+    assert np.isnan(gap.proposed.value)
+    assert np.isnan(gap.change.value)
+    assert gap.proposed.low == 0
+    nobody, all_of = sorted(
+        (c.proposed for c in found.changes if c.measure == "predictive-parity" and c.group),
+        key=lambda interval: -interval.width,
+    )
+    assert np.isnan(nobody.value)
+    assert (nobody.low, nobody.high) == (0, 1)
+    assert all_of.low < all_of.value < all_of.high
+    assert "undefined (0.000 to" in str(found)
+    assert "undefined, since the policy accepts nobody" in str(found)
+    assert '"proposed_value": null' in found.to_json()
+    assert len(found.to_frame("polars")) == len(found.changes)
+    page = sellf.report.policy(found)
+    assert "undefined" in page
+    assert "NaN" not in page.split("<script")[0]
+    found.plot()
+
+
+def test_cut_offs_that_accept_nobody_are_undefined_and_never_the_best():
+    made = log(600, 10)
+    how = {"notion": "predictive-parity", "per_group": True, "seed": 10, **COLUMNS}
+    found = sellf.cutoffs(made, by="x", cost=0.4, at=[0.3, 2.0], omega=1.0, **how)
+    nobody = found.rules[1]
+    assert np.isnan(nobody.disparity.value)
+    assert nobody.disparity.high == 1
+    assert all(not np.isnan(rule.disparity.value) for rule in found.by_group)
+    assert "undefined" in str(found)
+    assert '"disparity": null' in found.to_json()
+    found.plot()

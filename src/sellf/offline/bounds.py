@@ -25,6 +25,8 @@ from sellf.offline.sample import Fit, Moments, Sample
 
 BOX_SHARE = 0.04
 """Share of alpha spent on bounding the levels, or the utilities of the two groups."""
+NOBODY = 1e-12
+"""Largest level, a rounding error, at which a ratio is over nobody and undefined."""
 LEAST_LEVEL = 1e-3
 """Smallest level at which a ratio is bounded."""
 STEPS = 8
@@ -92,11 +94,16 @@ def _opposite(parts: Sequence[Part]) -> list[Part]:
 
 
 def estimate(parts: Sequence[Part]) -> float:
-    """Return the estimate of the sum: the midpoint of the identified range."""
+    """Return the estimate of the sum: the midpoint of the identified range.
+
+    NaN if a utility is a ratio over nobody, such as the hit rate of a policy that accepts nobody.
+    """
     total = 0.0
     for part in parts:
         of, among = part.target.of, part.target.among
         whole = 1.0 if among is None else _middle(part.sample, among)
+        if whole <= NOBODY:
+            return float("nan")
         total += part.sign * _middle(part.sample, of) / max(whole, LEAST_LEVEL)
     return total
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from sellf.logs.limits import Limits
 from sellf.logs.names import say
 from sellf.logs.person import Floats
 from sellf.logs.values import numbers
-from sellf.numbers import confidence
+from sellf.numbers import confidence, or_none
 from sellf.offline.bounds import Part
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.lines import reward, utility
@@ -107,7 +108,8 @@ class Cutoffs(Table):
     def to_dict(self) -> dict[str, Any]:
         """Return all results as plain values."""
         table = self._table()
-        rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+        cells = ([or_none(x) if isinstance(x, float) else x for x in own] for own in table.values())
+        rows = [dict(zip(table, row, strict=True)) for row in zip(*cells, strict=True)]
         keys = ("score", "notion", "cost", "omega", "delta", "people", "finite_sample")
         return {name: getattr(self, name) for name in keys} | {"rows": rows}
 
@@ -266,12 +268,17 @@ class _Rules:
             picks = [
                 min(
                     range(len(own)),
-                    key=lambda k, own=own, level=level: abs(own[k][2].value - level),
+                    key=lambda k, own=own, level=level: _distance(own[k][2].value, level),
                 )
                 for own in tables
             ]
             chosen[tuple(picks)] = None
         return [_combined(picks, places, tables, shares) for picks in chosen]
+
+
+def _distance(value: float, level: float) -> float:
+    """Return how far a utility is from a level; an undefined one is the farthest."""
+    return float("inf") if isnan(value) else abs(value - level)
 
 
 def _combined(

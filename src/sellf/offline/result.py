@@ -2,12 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from math import isnan
 from typing import Any, NamedTuple
 
 from sellf.audit.interval import Interval
 from sellf.fairness.tables import Table
 from sellf.logs.names import say
-from sellf.numbers import confidence
+from sellf.numbers import confidence, defined, or_none
 
 EVERYONE = "everyone"
 
@@ -33,7 +34,7 @@ class Change(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return the change as plain values."""
         ends = {
-            f"{name}_{end}": getattr(getattr(self, name), end)
+            f"{name}_{end}": or_none(getattr(getattr(self, name), end))
             for name in ("now", "proposed", "change")
             for end in Interval._fields
         }
@@ -136,7 +137,8 @@ class WhatIf(Table):
 
 def _range(interval: Interval, *, sign: bool = False) -> str:
     plus = "+" if sign else ""
-    return f"{interval.value:{plus}.3f} ({interval.low:{plus}.3f} to {interval.high:{plus}.3f})"
+    value = defined(interval.value, f"{plus}.3f")
+    return f"{value} ({interval.low:{plus}.3f} to {interval.high:{plus}.3f})"
 
 
 def _sentence(change: Change, omega: float) -> str:
@@ -150,6 +152,8 @@ def _sentence(change: Change, omega: float) -> str:
             "open": "no difference in acceptance shown",
         }
         return f"{words[change.direction]}: {_between(low, high)} of everyone"
+    if isnan(change.proposed.value):
+        return f"{change.measure}: undefined, since the policy accepts nobody of some group"
     within = ""
     if change.proposed.high <= omega:
         within = f", and within {omega:g}"

@@ -231,7 +231,7 @@ class Question:
         low, high = spread_change(
             known[NOW], known[PROPOSED], _moved(parts, (1 - 2 * WHERE) * self.delta)
         )
-        middle = min(max(found[PROPOSED].value - found[NOW].value, low), high)
+        middle = _within(found[PROPOSED].value - found[NOW].value, low, high)
         return Change(rate.name, None, found[NOW], found[PROPOSED], Interval(low, middle, high))
 
 
@@ -246,7 +246,7 @@ def interval(parts: Sequence[Part], delta: float, low: float, high: float) -> In
     below, above = float(max(below, low)), float(min(above, high))
     if below > above:  # with probability delta at most; nothing is claimed then
         below, above = low, high
-    return Interval(below, min(max(bounds.estimate(parts), below), above), above)
+    return Interval(below, _within(bounds.estimate(parts), below, above), above)
 
 
 def differences(parts: Sequence[Part], delta: float) -> tuple[Floats, list[float]]:
@@ -264,7 +264,12 @@ def of_spread(lower: Floats, value: float) -> Interval:
     """Return an interval for the largest minus the smallest utility."""
     low, high = max(float(lower.max()), 0.0), min(float(-lower.min()), 1.0)
     low, high = (low, high) if low <= high else (0.0, 1.0)
-    return Interval(low, min(max(value, low), high), high)
+    return Interval(low, _within(value, low, high), high)
+
+
+def _within(value: float, low: float, high: float) -> float:
+    """Return the value clipped to the interval; an undefined one stays NaN."""
+    return float(np.clip(value, low, high))
 
 
 def _moved(parts: Sequence[dict[str, Part]], delta: float) -> Floats:

@@ -3,12 +3,12 @@
 from typing import Any
 
 from sellf.logs.names import say
-from sellf.numbers import confidence
+from sellf.numbers import confidence, defined
 from sellf.offline.improve import Improvement
 from sellf.offline.longterm import LongTerm
 from sellf.offline.result import Change, WhatIf
 from sellf.offline.sentences import explored
-from sellf.report.charts import Marks, Plot, Reference, Rows, Series, numbers
+from sellf.report.charts import Marks, Plot, Reference, Rows, Series, number, numbers
 from sellf.report.page import (
     Block,
     Callout,
@@ -73,8 +73,8 @@ def _tiles(result: WhatIf) -> list[tuple[str, str, str]]:
         if change.group is not None:
             continue
         what = change.measure if change.measure in COUNTS else f"{change.measure} disparity"
-        remark = f"now {change.now.value:.3f}; {change.proposed.low:.3f} to "
-        tiles.append((what, f"{change.proposed.value:.3f}", f"{remark}{change.proposed.high:.3f}"))
+        remark = f"now {defined(change.now.value)}; {change.proposed.low:.3f} to "
+        tiles.append((what, defined(change.proposed.value), f"{remark}{change.proposed.high:.3f}"))
     return tiles[:4]
 
 
@@ -134,9 +134,9 @@ def _beside(result: WhatIf) -> list[Section]:
     table = Grid(
         {
             "measure": [_named(one) for one in result.changes],
-            "now": [one.now.value for one in result.changes],
-            "proposed": [one.proposed.value for one in result.changes],
-            "change": [f"{one.change.value:+.3f}" for one in result.changes],
+            "now": [number(one.now.value) for one in result.changes],
+            "proposed": [number(one.proposed.value) for one in result.changes],
+            "change": [defined(one.change.value, "+.3f") for one in result.changes],
             "from": [f"{one.change.low:+.3f}" for one in result.changes],
             "to": [f"{one.change.high:+.3f}" for one in result.changes],
             "verdict": [one.direction for one in result.changes],
