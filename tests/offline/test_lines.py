@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from sellf.audit.scores import scores
 from sellf.fairness.notions import TABLE
 from sellf.logs.person import Person
-from sellf.offline.lines import reward, utility
+from sellf.offline.lines import Line, reward, utility
 from sellf.offline.sample import Part
 
 RATES = [entry.alone for entry in TABLE.values() if len(entry.rates) == 1]
@@ -45,7 +46,7 @@ def worlds(chance, good):
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: rate.name)
 def test_a_rate_under_another_policy_is_unbiased_with_any_prediction(rate, people):
     p, good, guess, chance = people.values()
-    target = utility(rate, chance, len(p))
+    target = utility(rate, chance)
     for line, sums in ((target.of, rate.of), (target.among, rate.among)):
         true = sum(float((w * sums.value(a, a * y, y)).mean()) for a, y, w in worlds(chance, good))
         if line is not None:
@@ -57,14 +58,14 @@ def test_a_rate_under_another_policy_is_unbiased_with_any_prediction(rate, peopl
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: rate.name)
 def test_the_decisions_made_are_counted_as_they_were(rate, people):
     p, good, guess, _ = people.values()
-    target = utility(rate, None, len(p))
+    target = utility(rate, None)
     true = sum(float((w * rate.of.value(a, a * y, y)).mean()) for a, y, w in worlds(p, good))
     assert expected(target.of, p, good, guess) == pytest.approx(true, abs=1e-12)
 
 
 def test_reward_is_the_expected_gain(people):
     p, good, guess, chance = people.values()
-    found = expected(reward(chance, 0.7, len(p)).of, p, good, guess)
+    found = expected(reward(chance, 0.7).of, p, good, guess)
     assert found == pytest.approx(float((chance * (good - 0.7)).mean()), abs=1e-12)
 
 
@@ -72,15 +73,69 @@ def test_reward_is_the_expected_gain(people):
 def test_cut_values_never_exceed_the_truth_on_average(people, reach):
     p, good, guess, chance = people.values()
     for sign in (1.0, -1.0):
-        line = utility(TABLE["opportunity"].alone, chance, len(p)).of * sign
+        line = utility(TABLE["opportunity"].alone, chance).of * sign
         assert expected(line, p, good, guess, reach) <= expected(line, p, good, guess) + 1e-12
 
 
 def test_values_stay_within_their_reach(people):
     p, _, guess, chance = people.values()
-    line = utility(TABLE["opportunity"].alone, chance, len(p)).of
+    line = utility(TABLE["opportunity"].alone, chance).of
     for a, y in ((0, 0), (1, 0), (1, 1)):
         person = Person(np.full(len(p), a * 1.0), np.full(len(p), a * y * 1.0), p, guess)
         values = Part(np.arange(len(p)), person, guess, 0.01).values(line, 0.4)
         assert values.min() >= line.low - 0.4 - 1e-12
         assert values.max() <= line.high + 0.4 + 1e-12
+
+
+def slowly(line, person, guess, reach, overlap):
+    """The values of a form by row, from both scores of the audit."""
+    found = []
+    for i in range(len(guess)):
+        one = Person(*(None if x is None else x[i : i + 1] for x in person[:4]))
+        one = one._replace(
+            pending=None if person.pending is None else person.pending[i : i + 1],
+            rejected_positive=(
+                None if person.rejected_positive is None else person.rejected_positive[i : i + 1]
+            ),
+        )
+        slope = line.slope[i]
+        far = np.array([reach / max(abs(slope), 1e-12)])
+        both = scores(one, overlap, guess[i : i + 1], far, far, clip=True)
+        score = both.low0 if slope >= 0 else both.high1
+        found.append(float(slope * score[0] + line.level[i]) if slope else float(line.level[i]))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.05, 0.7, 30.0, np.inf])
+@pytest.mark.parametrize("kind", ["propensities", "pending", "no propensities", "all outcomes"])
+@pytest.mark.parametrize("signs", [(1,), (-1,), (-1, 0, 1)])
+def test_one_sided_scores_are_those_of_the_audit(reach, kind, signs):
+    rng = np.random.default_rng(3)
+    n = 60
+    p = np.where(rng.random(n) < 0.2, rng.choice([0.0, 0.005, 0.01, 1.0], n), rng.random(n))
+    accepted = (rng.random(n) < 0.5).astype(float)
+    waiting = accepted * (rng.random(n) < 0.3) if kind == "pending" else np.zeros(n)
+    positive = accepted * (1 - waiting) * (rng.random(n) < 0.5)
+    guess = rng.random(n)
+    person = Person(accepted, positive, None if kind == "no propensities" else p, guess)
+    if kind == "pending":
+        person = person._replace(pending=waiting)
+    if kind == "all outcomes":
+        person = person._replace(rejected_positive=(1 - accepted) * (rng.random(n) < 0.5))
+    slope = rng.random(n) * rng.choice(signs, n)
+    line = Line(slope, 0.0, 0.0, rng.random(n), 0.0, 1.0)
+    found = Part(np.arange(n), person, guess, 0.01).values(line, reach)
+    assert found == pytest.approx(slowly(line, person, guess, reach, 0.01), abs=1e-12)
+
+
+def test_several_reaches_at_once_are_expected_as_one_by_one(people):
+    p, good, guess, chance = people.values()
+    rng = np.random.default_rng(1)
+    accepted = (rng.random(len(p)) < p).astype(float)
+    person = Person(accepted, accepted * (rng.random(len(p)) < good), p, guess)
+    part = Part(np.arange(len(p)), person, guess, 0.01)
+    line = utility(TABLE["opportunity"].alone, chance).around(0.3)
+    reaches = [0.01, 0.4, 3.0, np.inf]
+    together = part.expected(line, reaches)
+    assert together == [part.expected(line, [reach])[0] for reach in reaches]
+    assert together[-1][0] == pytest.approx(part.values(line, np.inf).mean(), abs=0.1)

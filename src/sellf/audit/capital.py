@@ -239,10 +239,11 @@ def _threshold(
         np.array([share, third, fourth, low, high, rows]) / FINE
     ).tolist()
     share_ = min(share_, LARGEST_STAKE)
+    probability = _Tail(share_, third_, fourth_, (low_, high_), rows_)
     below, above = 0.0, float(np.log(1 / alpha))
     while above - below > 0.004 * above:
         middle = (below + above) / 2
-        if chance(middle, share_, third_, fourth_, (low_, high_), rows_) <= alpha:
+        if probability(middle) <= alpha:
             above = middle
         else:
             below = middle
@@ -267,23 +268,43 @@ def chance(
         scale: the smallest and the largest sum of their second moments.
         rows: the smallest number of identically distributed terms of one kind.
     """
-    steps = int(np.log(scale[1] / scale[0]) / 0.07) + 5
-    s, e = np.exp(np.linspace(np.log(scale[0]), np.log(scale[1]), steps))[:, None], share
-    third = np.minimum(e * s, cubes)
-    fourth = np.minimum(e * third, fourths)
-    spread_low = fourth * ((2 - 4 * np.log1p(-e)) / (1 - e) ** 3 / 24 + 1 / (4 * (1 - e) ** 2))
-    shape = max(1.0, (1 - e) * (-np.log1p(-e) / e) ** 3)
-    size = np.minimum(np.cbrt(third / rows), e)
-    bent = third * (np.cbrt(shape) + size / (2 * (1 - e))) ** 3
-    means = [s / 2 - third * SKEWS / 6 + off * fourth for off in (0.0, 1 / (12 * (1 - e) ** 3))]
-    worst = 0.0
-    for mean in means:
-        for variance in (s, s - spread_low):
-            v = np.maximum(variance, 1e-9)
-            tail = np.exp(v / 2 - mean + log_ndtr((mean - v - log_capital) / v**0.5))
-            error = 2 * BERRY_ESSEEN * bent / v**1.5 * np.exp(-log_capital)
-            gap = np.maximum(log_capital - mean, 1e-9)
-            chebyshev = np.exp(-log_capital) * np.where(mean < log_capital, s / gap**2, 1.0)
-            total = np.minimum(tail + error, np.minimum(chebyshev, np.exp(-log_capital)))
-            worst = max(worst, float(total.max()))
-    return worst
+    return _Tail(share, cubes, fourths, scale, rows)(log_capital)
+
+
+class _Tail:
+    """The bound of `chance` as a function of ln M.
+
+    All that does not depend on ln M is computed once, for every variance of the grid, both ends of
+    the remainders a and b, and every skewness: axes (a, b, variance, skewness).
+    """
+
+    def __init__(
+        self, e: float, cubes: float, fourths: float, scale: tuple[float, float], rows: float
+    ) -> None:
+        steps = int(math.log(scale[1] / scale[0]) / 0.07) + 5
+        s = np.exp(np.linspace(math.log(scale[0]), math.log(scale[1]), steps))[:, None]
+        third = np.minimum(e * s, cubes)
+        fourth = np.minimum(e * third, fourths)
+        spread_low = fourth * (
+            (2 - 4 * math.log1p(-e)) / (1 - e) ** 3 / 24 + 1 / (4 * (1 - e) ** 2)
+        )
+        shape = max(1.0, (1 - e) * (-math.log1p(-e) / e) ** 3)
+        size = np.minimum(np.cbrt(third / rows), e)
+        bent = third * (math.cbrt(shape) + size / (2 * (1 - e))) ** 3
+        off = np.array([0.0, 1 / (12 * (1 - e) ** 3)])[:, None, None, None]
+        self.mean = s / 2 - third * SKEWS / 6 + off * fourth
+        v = np.maximum(np.stack([s, s - spread_low]), 1e-9)
+        self.deviation = v**0.5
+        self.centre = self.mean - v
+        self.base = v / 2 - self.mean
+        self.error = 2 * BERRY_ESSEEN * bent / v**1.5
+        self.scale = s
+
+    def __call__(self, log_capital: float) -> float:
+        """Return the bound on P(ln M >= log_capital)."""
+        markov = math.exp(-log_capital)
+        gap = np.maximum(log_capital - self.mean, 1e-9)
+        chebyshev = markov * np.where(self.mean < log_capital, self.scale / gap**2, 1.0)
+        least = np.minimum(chebyshev, markov)
+        tail = np.exp(self.base + log_ndtr((self.centre - log_capital) / self.deviation))
+        return float(np.minimum(tail + self.error * markov, least).max())

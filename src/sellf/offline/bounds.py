@@ -118,6 +118,7 @@ class _Ratio(NamedTuple):
 
     sample: Sample
     of: Line
+    """The numerator, for the rows outside the pilot; `among` is the denominator."""
     among: Line
     low: float
     """Smallest possible value of the sum."""
@@ -129,7 +130,7 @@ class _Ratio(NamedTuple):
 
     def at(self, value: float) -> Moments:
         """Return the moments of `of - value among`."""
-        return self.sample.moments(self._line(value), self.fit)
+        return self.sample.moments(self._line(value), self.fit, taken=True)
 
     def opposite(self) -> "_Ratio":
         """Return the ratio with its sign changed."""
@@ -156,8 +157,9 @@ def _ratios(parts: Sequence[Part]) -> list[_Ratio] | None:
         low, high = min(0.0, *signs, sum(signs)), max(0.0, *signs, sum(signs))
         level = max(sample.level(among), LEAST_LEVEL)
         guess = min(max(sample.level(of) / level, low), high)
-        ratio = _Ratio(sample, of, among, low, high, guess, level, Fit(0.0, 1.0))
-        found.append(ratio._replace(fit=sample.fitted(ratio._line(guess))))
+        whole = _Ratio(sample, of, among, low, high, guess, level, Fit(0.0, 1.0))
+        fit, rest = sample.fitted(whole._line(guess)), sample.rest.rows
+        found.append(whole._replace(of=of.take(rest), among=among.take(rest), fit=fit))
     return found
 
 
@@ -223,8 +225,9 @@ def _search(
     """
     middle, error, slope = 0.0, 0.0, 0.0
     for ratio in ratios:
-        level = max(float(ratio.sample.rest.values(ratio.among, np.inf).mean()), LEAST_LEVEL)
-        value = float(ratio.sample.rest.values(ratio.of, np.inf).mean()) / level
+        rest = ratio.sample.rest
+        level = max(float(rest.values(ratio.among, np.inf, taken=True).mean()), LEAST_LEVEL)
+        value = float(rest.values(ratio.of, np.inf, taken=True).mean()) / level
         value = min(max(value, ratio.low), ratio.high)
         term = ratio.at(value).term
         error += term.variance / term.n / level**2

@@ -81,8 +81,7 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
     below the disparity with probability delta at most.
     """
     parts = [
-        Part(1.0, sample, utility(rate, chance[rows], len(rows)), PROPOSED)
-        for _, rows, sample in rest.groups
+        Part(1.0, sample, utility(rate, chance[rows]), PROPOSED) for _, rows, sample in rest.groups
     ]
     ends = []
     for first, second in combinations(parts, 2):
@@ -93,11 +92,11 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
 
 def _gain(rest: History, chance: Floats, cost: float, delta: float, share: float) -> float:
     """Return a lower bound on the reward minus the required reward, with confidence 1 - delta."""
-    rows, sample = len(chance), rest.everyone
-    now = reward(rest.current, cost, rows)
+    sample = rest.everyone
+    now = reward(rest.current, cost)
     asked = Target(now.of * share, None, shared=True)
     parts = [
-        Part(1.0, sample, reward(chance, cost, rows), PROPOSED),
+        Part(1.0, sample, reward(chance, cost), PROPOSED),
         Part(-1.0, sample, asked, NOW),
     ]
     return float(max(bounds.lower(parts, delta), -2.0))

@@ -219,11 +219,11 @@ class _Rules:
         return self._rule((place,), (self.values >= place).astype(float), delta)
 
     def _rule(self, at: tuple[float, ...], chance: Floats | None, delta: float) -> Cutoff:
-        sample, rows = self.history.everyone, len(self.values)
-        accepted = Part(1.0, sample, utility(TABLE["demographic"].alone, chance, rows), "rule")
-        earned = Part(1.0, sample, reward(chance, self.cost, rows), "rule")
+        sample = self.history.everyone
+        accepted = Part(1.0, sample, utility(TABLE["demographic"].alone, chance), "rule")
+        earned = Part(1.0, sample, reward(chance, self.cost), "rule")
         own = [
-            Part(1.0, group, utility(self.rate, _of(chance, where), len(where)), "rule")
+            Part(1.0, group, utility(self.rate, _of(chance, where)), "rule")
             for _, where, group in self.history.groups
         ]
         lower, found = differences(own, delta)
@@ -249,11 +249,10 @@ class _Rules:
             own = []
             for place in places:
                 chance = (self.values[where] >= place).astype(float)
-                rows = len(where)
                 parts = (
-                    (utility(TABLE["demographic"].alone, chance, rows), 0.0, 1.0),
-                    (reward(chance, self.cost, rows), -self.cost, 1 - self.cost),
-                    (utility(self.rate, chance, rows), 0.0, 1.0),
+                    (utility(TABLE["demographic"].alone, chance), 0.0, 1.0),
+                    (reward(chance, self.cost), -self.cost, 1 - self.cost),
+                    (utility(self.rate, chance), 0.0, 1.0),
                 )
                 found = [
                     interval([Part(1.0, sample, target, "rule")], each, low, high)

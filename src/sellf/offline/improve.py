@@ -311,9 +311,7 @@ def _price(
     """Return the additional reward of a policy without exploration."""
     both = (replace(policy, explore=0.0), policy)
     parts = [
-        Part(
-            1.0, rest.everyone, reward(one.probability(columns), found.cost, rest.rows.count), name
-        )
+        Part(1.0, rest.everyone, reward(one.probability(columns), found.cost), name)
         for one, name in zip(both, ("without", "with"), strict=True)
     ]
     return interval([parts[0], negative(parts[1])], found.delta, -1.0, 1.0)

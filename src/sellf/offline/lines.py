@@ -17,12 +17,15 @@ from sellf.logs.person import Floats
 
 @dataclass(frozen=True)
 class Line:
-    """The form slope s + seen A Y + decided A + level, with one entry per row."""
+    """The form slope s + seen A Y + decided A + level.
 
-    slope: Floats
-    seen: Floats
-    decided: Floats
-    level: Floats
+    A coefficient has one entry per row, or is a number if it is the same for all rows.
+    """
+
+    slope: Floats | float
+    seen: Floats | float
+    decided: Floats | float
+    level: Floats | float
     low: float
     """Lower bound on the expectation given any features."""
     high: float
@@ -58,8 +61,13 @@ class Line:
 
     def take(self, rows: Any) -> "Line":
         """Return the form for some of the rows."""
-        names = ("slope", "seen", "decided", "level")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+        def of(coefficient: Floats | float) -> Any:
+            return coefficient if np.ndim(coefficient) == 0 else np.asarray(coefficient)[rows]
+
+        return Line(
+            of(self.slope), of(self.seen), of(self.decided), of(self.level), self.low, self.high
+        )
 
 
 @dataclass(frozen=True)
@@ -75,58 +83,58 @@ class Target:
     def around(self, value: float) -> Line:
         """Return the form `of - value among`, which has mean 0 if `value` is the utility."""
         if self.among is None:
-            return self.of + _constant(len(self.of.slope), -value)
+            return self.of + Line(0.0, 0.0, 0.0, -value, -value, -value)
         # Everything counted in the numerator is counted in the denominator too.
         return (self.of - self.among * value).within(-value, 1 - value)
 
 
-def _constant(rows: int, level: float) -> Line:
-    nothing = np.zeros(rows)
-    return Line(nothing, nothing, nothing, np.full(rows, level), level, level)
-
-
 def by_chance(sums: Counts, chance: Floats) -> Line:
     """Return the contributions to a sum of counts under given acceptance probabilities."""
-    rows, nothing = len(chance), np.zeros(len(chance))
-    slope, level = (np.broadcast_to(np.asarray(x, float), rows) for x in sums.by_label(chance))
-    return Line(slope, nothing, nothing, level, 0.0, 1.0)
-
-
-def as_decided(sums: Counts, rows: int) -> Line:
-    """Return the contributions to a sum of counts under the decisions of the log."""
-    both = sums.accepted_positive - sums.rejected_positive
+    slope, level = sums.by_label(chance)
+    fixed = sums.accepted_positive == sums.rejected_positive
     return Line(
-        slope=np.full(rows, float(sums.rejected_positive)),
-        seen=np.full(rows, float(both)),
-        decided=np.full(rows, float(sums.accepted)),
-        level=np.full(rows, float(sums.people)),
+        slope=float(sums.rejected_positive) if fixed else slope,
+        seen=0.0,
+        decided=0.0,
+        level=level if sums.accepted else float(sums.people),
         low=0.0,
         high=1.0,
     )
 
 
-def utility(rate: Rate, chance: Floats | None, rows: int) -> Target:
+def as_decided(sums: Counts) -> Line:
+    """Return the contributions to a sum of counts under the decisions of the log."""
+    both = sums.accepted_positive - sums.rejected_positive
+    return Line(
+        slope=float(sums.rejected_positive),
+        seen=float(both),
+        decided=float(sums.accepted),
+        level=float(sums.people),
+        low=0.0,
+        high=1.0,
+    )
+
+
+def utility(rate: Rate, chance: Floats | None) -> Target:
     """Return a rate under a policy as a target for estimation.
 
     Args:
         rate: the rate to measure.
         chance: probability of acceptance, by row; None: the decisions of the log.
-        rows: number of rows.
     """
 
     def line(sums: Counts) -> Line:
-        return as_decided(sums, rows) if chance is None else by_chance(sums, chance)
+        return as_decided(sums) if chance is None else by_chance(sums, chance)
 
     among = None if rate.is_mean else line(rate.among)
     return Target(line(rate.of), among, shared=not rate.among.moves)
 
 
-def reward(chance: Floats | None, cost: float, rows: int) -> Target:
+def reward(chance: Floats | None, cost: float) -> Target:
     """Return the reward of a policy per person: Y minus the cost for each accepted person."""
-    nothing = np.zeros(rows)
     ends = (-cost, 1 - cost)
     if chance is None:
-        of = Line(nothing, nothing + 1.0, nothing - cost, nothing, *ends)
+        of = Line(0.0, 1.0, -cost, 0.0, *ends)
     else:
-        of = Line(chance, nothing, nothing, -cost * chance, *ends)
+        of = Line(chance, 0.0, 0.0, -cost * chance, *ends)
     return Target(of, None, shared=True)

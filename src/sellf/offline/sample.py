@@ -4,6 +4,7 @@ The pilot provides predictions where the log has none, the truncation of weighte
 expected spread. Its rows are excluded afterwards, so these choices are fixed for the other rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from sellf.audit import capital
 from sellf.audit.pilot import by_bin, predictions
-from sellf.audit.scores import Side, by_unit, scores
+from sellf.audit.scores import Side, by_unit
 from sellf.logs.person import Floats, Person
 from sellf.offline.lines import Line
 
@@ -103,15 +104,16 @@ class Sample:
         guess = predictions(person, by_bin(few, self.overlap))
         return Part(rows, person, guess, self.overlap)
 
-    def moments(self, line: Line, fit: "Fit | None" = None) -> Moments:
+    def moments(self, line: Line, fit: "Fit | None" = None, *, taken: bool = False) -> Moments:
         """Return the moments of a form's values, which give a lower bound on its mean.
 
         Args:
             line: the form, for all rows; parts that are not identified take their smallest value.
             fit: the truncation, if it was already chosen for a similar form.
+            taken: whether the form is for the rows outside the pilot only.
         """
         reach, spread = self.fitted(line) if fit is None else fit
-        values = self.rest.values(line, reach)
+        values = self.rest.values(line, reach, taken=taken)
         n, mean = len(values), float(values.mean()) if len(values) else 0.0
         off = values - mean
         square = off * off
@@ -131,7 +133,7 @@ class Sample:
 
     def level(self, line: Line) -> float:
         """Return an estimate of a form's mean from the pilot alone."""
-        return float(self.pilot.expected(line, np.inf)[0])
+        return self.pilot.expected(line, [np.inf])[0][0]
 
     def fitted(self, line: Line) -> "Fit":
         """Return the truncation of a form's values and their approximate spread."""
@@ -140,18 +142,30 @@ class Sample:
         few = self.pilot
         furthest = ROOM * few.furthest(line)
         if furthest <= 0:
-            return Fit(0.0, few.expected(line, 0.0)[1])
+            return Fit(0.0, few.expected(line, [0.0])[0][1])
         people = max(self.people - len(np.unique(self.units[self._split[0]])), 1)
-        plain = few.expected(line, np.inf)[0]
+        reaches = [share * furthest for share in REACHES]
+        *found, (plain, _) = few.expected(line, [*reaches, np.inf])
         best = (np.inf, furthest, 1.0)
-        for share in REACHES:
-            reach = share * furthest
-            mean, spread = few.expected(line, reach)
+        for reach, (mean, spread) in zip(reaches, found, strict=True):
             ratio = (line.high - line.low + reach) / max(spread * people**0.5, 1e-9)
             wider = 1 + 2.5 * ratio + 6 * max(ratio - 0.15, 0.0)
             width = 2 * spread / people**0.5 * wider + (plain - mean)
             best = min(best, (width, reach, spread))
         return Fit(best[1], best[2])
+
+
+class Weights(NamedTuple):
+    """Functions of the propensities that every score of a part is computed from."""
+
+    weighted: NDArray[np.bool_]
+    """Whether a row's propensity is large enough for weighting."""
+    every: bool
+    """Whether all of them are."""
+    inverse: Floats
+    """1 / p, or 1 where it is not used."""
+    odds: Floats
+    """p / (1 - p), infinite where p is 1 or not used."""
 
 
 @dataclass(frozen=True)
@@ -164,62 +178,108 @@ class Part:
     """The predicted outcome, f."""
     overlap: float
 
-    def values(self, line: Line, reach: float) -> Floats:
+    def values(self, line: Line, reach: float, *, taken: bool = False) -> Floats:
         """Return a lower bound on each person's contribution to a form.
 
         Args:
             line: the form, for all rows of the sample.
             reach: how far a row may exceed the range of the form's expectation. Scores are
                 truncated accordingly, such that their means still bound the form from below.
+            taken: whether the form is for the rows of this part only.
         """
-        own = line.take(self.rows)
-        return by_unit(Side(self._values(own, self.person, reach), None), self.person.unit).part
+        own = line if taken else line.take(self.rows)
+        found = self._values(own, reach, self.person)
+        return by_unit(Side(found, None), self.person.unit).part
 
-    def _values(self, own: Line, person: Person, reach: float) -> Floats:
+    def _values(self, own: Line, reach: Any, person: Person) -> Floats:
+        """Return the same by row; the rows are the last axis of the reach and of the person."""
         positive, pending = person.positive, person.pending
         good = positive if pending is None else positive + pending
-        level = own.level + own.decided * person.accepted
-        level = level + own.seen * np.where(own.seen >= 0, positive, good)
-        if not own.slope.any():
-            return level
-        far = reach / np.maximum(np.abs(own.slope), 1e-12)
-        found = scores(person, self.overlap, self.guess, far, far, clip=True)
-        return level + own.slope * np.where(own.slope >= 0, found.low0, found.high1)
+        value = own.level
+        if np.any(own.decided):
+            value = value + own.decided * person.accepted
+        if np.any(own.seen):
+            value = value + own.seen * np.where(np.greater_equal(own.seen, 0), positive, good)
+        if np.any(own.slope):
+            value = value + own.slope * self._scores(own.slope, reach, person, good)
+        shape = np.broadcast_shapes(person.accepted.shape, np.shape(reach))
+        return np.broadcast_to(value, shape)
+
+    def _scores(self, slope: Any, reach: Any, person: Person, good: Floats) -> Floats:
+        """Return a lower score of Y where the slope is positive, an upper one where negative.
+
+        They are those of `audit.scores`, truncated and clipped, but only the side that is needed.
+        """
+        accepted, positive = person.accepted, person.positive
+        rises = np.greater_equal(slope, 0)
+        both = not rises.all() and bool(rises.any())
+        if person.rejected_positive is not None:
+            hidden = person.rejected_positive
+            return np.where(rises, positive + hidden, good + hidden)
+        if person.propensity is None:
+            return np.where(rises, positive, good + (1 - accepted))
+        weighted, every, inverse, odds = self.weights
+        far = reach / np.maximum(np.abs(slope), 1e-12)
+        with np.errstate(invalid="ignore"):  # 0 times infinity, which fmin and fmax ignore
+            room = far * odds
+
+        def below() -> Floats:
+            f = np.fmin(self.guess, room)
+            score = np.minimum(f + (positive - accepted * f) * inverse, 1 + far)
+            return score if every else np.where(weighted, score, positive)
+
+        def above() -> Floats:
+            f = np.fmax(self.guess, 1 - room)
+            score = np.maximum(f + (good - accepted * f) * inverse, -far)
+            return score if every else np.where(weighted, score, good + (1 - accepted))
+
+        if both:
+            return np.where(rises, below(), above())
+        return below() if rises.all() else above()
+
+    @cached_property
+    def weights(self) -> Weights:
+        """See `Weights`; requires propensities."""
+        propensity = np.asarray(self.person.propensity)
+        weighted = propensity >= self.overlap
+        p = np.where(weighted, propensity, 1.0)
+        with np.errstate(divide="ignore"):
+            return Weights(weighted, bool(weighted.all()), 1 / p, p / (1 - p))
 
     def furthest(self, line: Line) -> float:
         """Return the largest possible deviation of a row of a form beyond its expectation."""
         p = self.person.propensity
         if p is None or self.person.rejected_positive is not None:
             return 0.0
-        strong = np.where(p >= self.overlap, p, 1.0)
-        odds = (1 - strong) / strong
-        worst = np.maximum(self.guess, 1 - self.guess) * np.abs(line.slope[self.rows]) * odds
+        slope = line.take(self.rows).slope
+        worst = np.maximum(self.guess, 1 - self.guess) * np.abs(slope) / self.weights.odds
         return float(worst.max(initial=0.0))
 
-    def expected(self, line: Line, reach: float) -> tuple[float, float]:
-        """Return the expected mean and standard deviation of a form.
+    def expected(self, line: Line, reaches: Sequence[float]) -> list[tuple[float, float]]:
+        """Return the expected mean and standard deviation of a form, for each reach.
 
         Both combine the observed and the predicted moments: those observed for few people are noisy
         where propensities are small, those predicted are not.
         """
-        own, person = line.take(self.rows), self.person
-        seen = by_unit(Side(self._values(own, person, reach), None), person.unit).part
-        mean, variance = float(seen.mean()), float(seen.var())
+        own, person, reach = line.take(self.rows), self.person, np.asarray(reaches)[:, None]
+        rows = self._values(own, reach, person)
+        seen = np.stack([by_unit(Side(row, None), person.unit).part for row in rows])
+        mean, variance = seen.mean(axis=1), seen.var(axis=1)
         p, f = person.propensity, self.guess
         if p is not None and person.unit is None and person.rejected_positive is None:
-            none, one = np.zeros(len(p)), np.ones(len(p))
-            cases = [
-                self._values(own, person._replace(accepted=a, positive=y, pending=None), reach)
-                for a, y in ((none, none), (one, one), (one, none))
-            ]
-            weights = [1 - p, p * f, p * (1 - f)]
-            first = float(_mean(cases, weights))
-            second = float(_mean([case * case for case in cases], weights))
+            # Rejected, accepted with a good outcome, accepted with a bad one.
+            accepted, positive = (
+                np.stack([np.full((1, len(p)), x) for x in each])
+                for each in ((0.0, 1.0, 1.0), (0.0, 1.0, 0.0))
+            )
+            case = person._replace(accepted=accepted, positive=positive, pending=None)
+            cases = self._values(own, reach, case)
+            weights = np.stack([1 - p, p * f, p * (1 - f)])[:, None]
+            first = (cases * weights).mean(axis=2).sum(axis=0)
+            second = (cases * cases * weights).mean(axis=2).sum(axis=0)
             trust = len(p) / (len(p) + PRIOR)
             mean = trust * mean + (1 - trust) * first
-            variance = trust * variance + (1 - trust) * max(second - first * first, 0.0)
-        return mean, max(variance + 0.1 * (line.high - line.low) ** 2 / len(seen), 1e-12) ** 0.5
-
-
-def _mean(cases: list[Floats], weights: list[Floats]) -> Any:
-    return sum((case * weight).mean() for case, weight in zip(cases, weights, strict=True))
+            variance = trust * variance + (1 - trust) * np.maximum(second - first * first, 0.0)
+        variance = variance + 0.1 * (line.high - line.low) ** 2 / seen.shape[1]
+        spread = np.maximum(variance, 1e-12) ** 0.5
+        return list(zip(mean.tolist(), spread.tolist(), strict=True))

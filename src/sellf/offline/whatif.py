@@ -145,14 +145,12 @@ class Question:
     def acceptance(self) -> list[Change]:
         """Return the change of the acceptance rate, overall and by group."""
         rate = TABLE["demographic"].alone
-        everyone = self._change(
-            "acceptance", None, self._of_everyone(lambda c, n: utility(rate, c, n))
-        )
+        everyone = self._change("acceptance", None, self._of_everyone(lambda c: utility(rate, c)))
         return [everyone, *self._by_group("acceptance", rate)]
 
     def reward(self, cost: float) -> list[Change]:
         """Return the change of the reward per person."""
-        parts = self._of_everyone(lambda c, n: reward(c, cost, n))
+        parts = self._of_everyone(lambda c: reward(c, cost))
         return [self._change("reward", None, parts, low=-cost, high=1 - cost)]
 
     def notion(self, definition: Definition) -> list[Change]:
@@ -174,10 +172,8 @@ class Question:
 
     def _of_everyone(self, target: Any) -> dict[str, Part]:
         sample = self.history.everyone
-        rows = len(self.history.person.accepted)
         return {
-            name: Part(1.0, sample, target(chance, rows), name)
-            for name, chance in self.policies.items()
+            name: Part(1.0, sample, target(chance), name) for name, chance in self.policies.items()
         }
 
     def _parts(self, rate: Rate) -> list[dict[str, Part]]:
@@ -186,7 +182,7 @@ class Question:
         for _, rows, sample in self.history.groups:
             own: dict[str, Part] = {}
             for name, chance in self.policies.items():
-                target: Target = utility(rate, None if chance is None else chance[rows], len(rows))
+                target: Target = utility(rate, None if chance is None else chance[rows])
                 own[name] = Part(1.0, sample, target, name)
             found.append(own)
         return found
