@@ -56,7 +56,10 @@ def test_without_omegas_some_below_what_comes_of_itself_are_taken():
 @pytest.mark.slow
 def test_qualification_says_how_soon_and_at_what_price():
     law = random_law(seed=6, horizon=100)
-    found = sellf.frontier(law, "qualification", starts=0)
+    told = []
+    found = sellf.frontier(law, "qualification", starts=0, progress=lambda *step: told.append(step))
+    plans = len(found.plans) + 1 + len(found.soonest)
+    assert told == [(done, plans) for done in range(1, plans + 1)]
     assert list(found.soonest) == [20, 40, 60, 80, 100]
     gaps = list(found.soonest.values())
     assert all(later <= sooner + 1e-3 for sooner, later in pairwise(gaps))

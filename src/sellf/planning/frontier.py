@@ -133,16 +133,20 @@ def frontier(
     free = plan(law, notion, None, **same)
     low = smallest(law, notion, segments=segments) if delayed else None
     limits = given if given is not None else _default(free, low)
-    total = 2 + len(limits)
-    done = _counter(progress, total)
+    times = _times(law) if delayed else []
+    done = _counter(progress, 1 + len(limits) + (1 + len(times) if delayed else 0))
+    done()
+    if delayed:
+        done()
     plans = [free]
     for omega in limits[::-1]:
         plans.append(plan(law, notion, omega, **same, near=plans[-1:] + ([low] if low else [])))
         done()
     plans = _monotone(law, plans[::-1], same)
-    done()
-    soonest = _soonest(law, notion, segments) if delayed else {}
-    done()
+    soonest = {}
+    for time in times:
+        soonest[time] = smallest(replace(law, horizon=time), notion, segments=segments).largest
+        done()
     return Frontier(law.name, notion, free.segments, tuple(plans), soonest)
 
 
@@ -181,11 +185,10 @@ def _order(plan: Plan) -> tuple[bool, float]:
     return plan.within, plan.reward
 
 
-def _soonest(law: Law, notion: Notion, segments: int) -> dict[int, float]:
-    """Return the smallest disparity that any policy can reach, by number of decisions."""
+def _times(law: Law) -> list[int]:
+    """Return the numbers of decisions by which the smallest disparity in reach is reported."""
     times = np.unique((np.arange(1, PARTS + 1) * law.horizon / PARTS).round().astype(int))
-    shorter = [replace(law, horizon=int(time)) for time in times if time > 0]
-    return {each.horizon: smallest(each, notion, segments=segments).largest for each in shorter}
+    return [int(time) for time in times if time > 0]
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[], None]:
