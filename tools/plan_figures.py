@@ -68,6 +68,12 @@ CASES = {
     "recidivism": Case("recidivism", "accuracy", 204_800, 10, settings={"learn_share": 1.0}),
     "recidivism-proven": Case("recidivism", "accuracy", 499_712, 10, settings={"room": 0.2}),
     "school": Case("school", "opportunity", 102_400, 10),
+    "lending-accuracy": Case("lending", "accuracy", 51_200, 10),
+    "lending-qualification": Case("lending", "qualification", 51_200, 10),
+    "recidivism-opportunity": Case("recidivism", "opportunity", 204_800, 10),
+    "recidivism-qualification": Case("recidivism", "qualification", 204_800, 10),
+    "school-accuracy": Case("school", "accuracy", 102_400, 10),
+    "school-qualification": Case("school", "qualification", 102_400, 10),
     "races": Case("lending", "opportunity", 51_200, 10, {"groups": "all"}),
     "races-longer": Case(
         "lending", "opportunity", 204_800, 10, {"groups": "all"}, settings={"learn_share": 1.0}
@@ -264,9 +270,14 @@ def finish(path: Path, case: Callable[[int], Case], seeds: int, name: str) -> No
 
 
 def study(folder: Path, found: dict[str, list[dict[str, Any]]]) -> None:
-    """Write the tables, and the means over deployed seeds in the columns of a study's table."""
+    """Write the tables, and the means over deployed seeds in the columns of a study's table.
+
+    Cases without trainings here keep the tables that they have in the folder.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    texts = [table(name, CASES[name], rows) for name, rows in found.items() if rows]
+    old_tables, old_lines = earlier(folder)
+    made = {name: table(name, CASES[name], rows) for name, rows in found.items() if rows}
+    texts = [(old_tables | made)[name] for name in CASES if name in old_tables | made]
     command = "python tools/plan_figures.py FOLDER"
     (folder / "table.md").write_text(
         f"# sellf-plan\n\nWritten by `{command} --out docs/results/sellf-plan`.\n\n"
@@ -275,9 +286,10 @@ def study(folder: Path, found: dict[str, list[dict[str, Any]]]) -> None:
     )
     heads = "study,world,world_settings,notion,algorithm,seeds,steps,deployments,exact,reward"
     lines = [f"# command: {command}", heads]
-    for name, rows in found.items():
-        own, case = [row for row in rows if row["seed"] < DEPLOYED], CASES[name]
+    for name, case in CASES.items():
+        own = [row for row in found.get(name, []) if row["seed"] < DEPLOYED]
         if not own:
+            lines += [line for key, line in old_lines.items() if key == name]
             continue
         # Of trainings that were not deployed: the expected population.
         deployed = all("deployed_exact" in row for row in own)
@@ -289,6 +301,17 @@ def study(folder: Path, found: dict[str, list[dict[str, Any]]]) -> None:
             f"{case.steps},{DEPLOYMENTS if deployed else 0},{means}"
         )
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
+
+
+def earlier(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the tables, and the lines of table.csv, that a folder has, by case."""
+    page, lines = folder / "table.md", folder / "table.csv"
+    if not page.is_file() or not lines.is_file():
+        return {}, {}
+    parts = [part.strip() for part in page.read_text().split("\n\n") if part.startswith("| ")]
+    tables = {part[2:].partition(":")[0]: part for part in parts}
+    rows = [line for line in lines.read_text().splitlines()[2:] if line]
+    return tables, dict(zip(tables, rows, strict=True))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,7 +11,9 @@ pytest.importorskip("jax")
 
 from sellf.errors import InputError
 from sellf.fairness.notions import define
-from sellf.planning.plan import plan, smallest
+from sellf.planning.cells import cells
+from sellf.planning.law import law_of
+from sellf.planning.plan import plan, search, smallest
 from tests.planning.laws import random_law
 
 
@@ -211,3 +213,18 @@ def test_the_figures_of_the_worlds(world, notion, omega, segments, reward):
     found = plan(world, notion, omega, segments=segments)
     assert found.within
     assert found.reward == pytest.approx(reward, abs=0.1)
+
+
+def test_an_omega_out_of_reach_is_not_pursued_at_a_loss():
+    law = law_of("lending")
+    nobody = law.start
+    _, found = search(law, "qualification", 0.05, cells(law))
+    free = plan(law, "qualification", None, starts=0)
+    fairest = smallest(law, "qualification")
+    assert fairest.reward < nobody  # the fairest policy of all is not affordable
+    assert found.reward >= nobody
+    assert fairest.largest < found.gap < free.largest
+    # No plan of a smaller disparity, by a twentieth of the range, earns as much.
+    step = 0.05 * (free.largest - fairest.largest)
+    stricter = plan(law, "qualification", found.gap - 1.5 * step, starts=2)
+    assert stricter.reward < nobody

@@ -28,6 +28,8 @@ MOST_TIMES = 8
 PEOPLE = 2_000
 """Number of newcomers' profiles in the first search in a large world, before all are used."""
 MOST_SEGMENTS = 50
+NEAR = 0.05
+"""Precision of the smallest affordable disparity, as a share of the range of disparities."""
 
 
 def plan(
@@ -88,6 +90,9 @@ def search(
 ) -> tuple[Problem, Found]:
     """Return the best policy over given cells, with the problem that it solves.
 
+    If omega is out of reach, it is the fairest policy found that earns no less than the default
+    action does for everyone; the fairest of all may cost more than there is.
+
     Args:
         law: a known or an estimated law.
         notion: the fairness notion.
@@ -96,7 +101,12 @@ def search(
         begin: variables to start from, in addition to the greedy and the uniform policy.
     """
     problem = _problem(law, notion, cell, 1)
-    return _kept(problem, omega, [*begin, *_first(problem, 0, 0)])
+    starts = [*begin, *_first(problem, 0, 0)]
+    problem, found = _kept(problem, omega, starts)
+    nothing = problem.course(np.zeros(np.prod(problem.shape))).reward
+    if found.gap > omega + TOLERATED and found.reward < nothing:
+        found = _affordable(problem, found, starts, nothing)
+    return problem, found
 
 
 def _solved(
@@ -192,6 +202,20 @@ def _kept(problem: Problem, omega: float, begin: list[Floats]) -> tuple[Problem,
         problem = replace(problem, schedule=more)
         found = optimise.best(problem, omega, [found.variables])
     return problem, found
+
+
+def _affordable(problem: Problem, fairest: Found, starts: list[Floats], least: float) -> Found:
+    """Return a policy near the smallest disparity at which at least so much is earned."""
+    kept = optimise.best(problem, np.inf, starts)
+    low, whole = fairest.gap, kept.gap - fairest.gap
+    while kept.gap - low > NEAR * whole:
+        middle = (low + kept.gap) / 2
+        found = optimise.best(problem, middle, [kept.variables])
+        if found.gap <= middle + TOLERATED and found.reward >= least:
+            kept = found
+        else:
+            low = middle
+    return kept
 
 
 def _broken(problem: Problem, found: Found, omega: float) -> Schedule | None:
