@@ -60,7 +60,12 @@ def attention(
         moves=moves,
         chances=np.broadcast_to([1 - chance, chance], moves.shape),
         share=np.concatenate([_spread(mean) for mean in means]) / len(names),
-        features=Features(changing=risk, changes=np.eye(CLASSES), changing_names=_names()),
+        features=Features(
+            changing=risk,
+            changes=np.eye(CLASSES),
+            changing_names=[f"risk {name}" for name in _names()],
+            changing_raw=[("risk", name) for name in _names()],
+        ),
         actions=Actions(("leave", "attend"), (False, True), (False, True), gain),
     )
 
@@ -89,4 +94,4 @@ def _spread(mean: float) -> NDArray[np.float64]:
 
 
 def _names() -> list[str]:
-    return [f"risk {WIDTH * i:.2f}" for i in range(CLASSES)]
+    return [f"{WIDTH * i:.2f}" for i in range(CLASSES)]

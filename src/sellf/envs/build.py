@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.envs.space import AS_IS, Encoding, Space
+from sellf.envs.space import Encoding, Raw, Space
 from sellf.envs.table import Arrivals, TableWorld
 from sellf.errors import InputError
 from sellf.fairness.checks import number, short
@@ -105,8 +105,25 @@ class Features:
     numbers: NDArray[Any] | None = None
     """Numeric features that never change."""
     number_names: list[str] = field(default_factory=list)
+    changing_raw: list[tuple[str, str | None]] | None = None
+    """Feature and category (None for a number) of each entry of `changing_names`; by default, each
+    is a feature of its own that holds numbers."""
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Mean and standard deviation with which numeric features were standardised."""
+
+    @property
+    def raw(self) -> tuple[Raw, ...]:
+        """The raw column of each input."""
+        changing = self.changing_raw or [(name, None) for name in self.changing_names]
+        pairs = [(key, value) for key, names in self.categories.items() for value in names]
+        pairs += [(name, None) for name in self.number_names]
+        return tuple(
+            Raw(name, category) if category is not None else Raw(name, None, *self._scale(name))
+            for name, category in (*pairs, *changing)
+        )
+
+    def _scale(self, name: str) -> tuple[float, float]:
+        return self.scales.get(name, (0.0, 1.0))
 
 
 def build(
@@ -164,7 +181,7 @@ def build(
             reveals=own.reveals,
             favourable=own.favourable,
             gain=own.gain,
-            scales=tuple(features.scales.get(name, AS_IS) for name in columns),
+            raw=features.raw,
             group=jnp.asarray(group, jnp.int32),
             encoding=_encoding(features, profiles),
         ),

@@ -103,6 +103,9 @@ def world_from_frame(
     if len(set(given)) < len(given):
         twice = next(item for item in given if given.count(item) > 1)
         raise InputError(f"the column {twice!r} is named twice: give each column one role.")
+    strange = [name for name in given if not isinstance(name, str)]
+    if strange:
+        raise InputError(f"the column {strange[0]!r} is not named by a text: rename it.")
     rows = read(frame, given, numeric)
     people, index = distinct({key: rows[key] for key in (group, *features)})
     share = np.bincount(index, minlength=length(people)) / len(index)
@@ -111,6 +114,8 @@ def world_from_frame(
     everyone, follows = closure(people, asked)
     profiles = length(everyone)
     names, codes, offset = grouping(everyone[group])
+    if len({str(item) for item in names}) < len(names):
+        raise InputError(f"{group} has different values of one name, as 1 and '1': rename them.")
     if len(names) < 2:
         raise InputError(f"{group} has one value only, {short(names[0])}: give two groups or more.")
     return build(
@@ -194,7 +199,7 @@ def _features(
     fixed, row = distinct({name: everyone[name] for name in staying} or _nothing(everyone))
     changing, state = distinct({name: everyone[name] for name in moving} or _nothing(everyone))
 
-    categories = {name: np.unique(everyone[name]) for name in categorical}
+    categories = {name: _different(name, everyone[name]) for name in categorical}
     for name, values in categories.items():
         if len(values) > 255:
             raise InputError(
@@ -206,8 +211,12 @@ def _features(
 
     def scale(name: str) -> tuple[float, float]:
         here = everyone[name][: len(share)]
-        mean = float(share @ here)
-        return mean, float(np.sqrt(share @ (here - mean) ** 2)) or 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = float(share @ here)
+            deviation = float(np.sqrt(share @ (here - mean) ** 2)) or 1.0
+        if not np.isfinite([mean, deviation]).all():
+            raise InputError(f"{name} holds numbers too large to standardise: divide them.")
+        return mean, deviation
 
     scales = {name: scale(name) for name in numeric}
 
@@ -217,6 +226,7 @@ def _features(
 
     encoded: list[NDArray[np.float64]] = []
     changing_names: list[str] = []
+    raw: list[tuple[str, str | None]] = []
     for name in moving:
         if name in numeric:
             encoded.append(standard(changing, name)[:, None])
@@ -224,6 +234,7 @@ def _features(
         else:
             encoded.append((changing[name][:, None] == categories[name][None, :]).astype(float))
             changing_names += [f"{name} = {value}" for value in categories[name]]
+        raw += [(name, None)] if name in numeric else [(name, str(v)) for v in categories[name]]
     numbers = [standard(fixed, name) for name in numeric if name in staying]
     return Features(
         fixed=row,
@@ -234,8 +245,22 @@ def _features(
         changing=state,
         changes=np.concatenate([np.zeros((length(changing), 0)), *encoded], axis=1),
         changing_names=changing_names,
+        changing_raw=raw,
         scales=scales,
     )
+
+
+def _different(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Return the different values of a column, whose names must differ too."""
+    try:
+        found = np.unique(values)
+    except TypeError:
+        raise InputError(f"{name} holds values of several types: give text or numbers.") from None
+    named = [str(value) for value in found]
+    if len(set(named)) < len(named):
+        twice = next(text for text in named if named.count(text) > 1)
+        raise InputError(f"{name} has several values that read {twice!r}: give them one type.")
+    return found
 
 
 def _nothing(everyone: Columns) -> Columns:

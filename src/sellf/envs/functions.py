@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from sellf.envs.build import Actions, Rules, accepting
-from sellf.envs.space import AS_IS, Encoding, Space
+from sellf.envs.space import Encoding, Raw, Space
 from sellf.envs.world import People, World
 from sellf.errors import InputError
 from sellf.fairness.checks import short
@@ -142,6 +142,8 @@ def world_from_functions(
     names = tuple(map(str, groups))
     if len(set(names)) < max(2, len(names)):
         raise InputError(f"groups is {short(groups)}: give two names or more, all different.")
+    if len(set(map(str, columns))) < len(columns):
+        raise InputError(f"columns is {short(columns)}: give different names.")
     person = _shapes("arrive", arrive, jax.random.key(0))
     if not jax.tree.leaves(person):
         raise InputError("arrive returns nobody: return a person, a dict of numbers for example.")
@@ -201,7 +203,7 @@ def _space(groups: tuple[str, ...], columns: tuple[str, ...], actions: Actions) 
         reveals=actions.reveals,
         favourable=actions.favourable,
         gain=actions.gain,
-        scales=(AS_IS,) * (width + len(groups)),
+        raw=tuple(map(Raw, columns)),
         group=nobody,
         encoding=Encoding(
             fixed=nobody,

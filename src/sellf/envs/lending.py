@@ -72,10 +72,15 @@ def _lending(
         alpha=figures.p_repay[race].ravel(),
         moves=(np.arange(len(score)) - score)[:, None, None] + moved,
         share=(figures.p_class[race] / len(chosen)).ravel(),
-        features=Features(changing=score, changes=np.eye(CLASSES), changing_names=_names()),
+        features=Features(
+            changing=score,
+            changes=np.eye(CLASSES),
+            changing_names=[f"score {name}" for name in _names()],
+            changing_raw=[("score", name) for name in _names()],
+        ),
         actions=actions,
     )
 
 
 def _names() -> list[str]:
-    return [f"score {10 * i}-{10 * i + 10}" for i in range(CLASSES)]
+    return [f"{10 * i}-{10 * i + 10}" for i in range(CLASSES)]

@@ -55,6 +55,7 @@ def recidivism(rules: Rules, groups: str = "race") -> World:
             changing=priors,
             changes=np.eye(classes),
             changing_names=[f"priors {name}" for name in figures.priors],
+            changing_raw=[("priors", str(name)) for name in figures.priors],
         ),
     )
 

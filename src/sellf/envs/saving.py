@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sellf.envs.build import Actions, Rules, accepting
-from sellf.envs.space import AS_IS, Encoding, Space
+from sellf.envs.space import Encoding, Raw, Space
 from sellf.envs.table import Arrivals, TableWorld
 from sellf.envs.world import World
 from sellf.envs.worlds import WORLDS, make_world
@@ -27,7 +27,6 @@ KINDS = {
     "encoding.numbers": "f",
     "encoding.changes": "f",
     "arrivals.cumulative": "f",
-    "scales": "f",
 }
 """Tables of floats; all others hold indices or codes."""
 
@@ -58,8 +57,9 @@ def tables_of(world: TableWorld) -> dict[str, np.ndarray]:
     tables = {name: getattr(world, name) for name in TABLES} | nested
     if world.odds is not None:
         tables["odds"] = world.odds
-    if world.space.scales is not None:
-        tables["scales"] = np.asarray(world.space.scales, np.float64)
+    if world.space.raw is not None:
+        # Names are stored as bytes of JSON, since the file has numbers only.
+        tables["raw"] = np.frombuffer(json.dumps(world.space.raw).encode(), np.uint8)
     return {name: np.asarray(leaf) for name, leaf in tables.items()}
 
 
@@ -108,7 +108,7 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> TableWorld:
         raise InputError(f"the saved world lacks {error}: it is damaged.") from None
     except (TypeError, ValueError, IndexError) as error:
         raise InputError(f"the saved world is damaged: {error}") from None
-    arrays = {name: jnp.asarray(leaf) for name, leaf in tables.items() if name != "scales"}
+    arrays = {name: jnp.asarray(leaf) for name, leaf in tables.items() if name != "raw"}
     fields: dict[str, Any] = {name: rules[name] for name in RULES}
     fields["start"] = float(rules["start"])
     space: dict[str, Any] = {name: tuple(rules[name]) for name in SPACE}
@@ -119,7 +119,7 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> TableWorld:
             **space,
             group=arrays["group"],
             encoding=Encoding(**{key: arrays[f"encoding.{key}"] for key in Encoding._fields}),
-            scales=_scales(rules, tables),
+            raw=_raw(rules, tables),
         ),
         alpha=arrays["alpha"],
         moves=arrays["moves"],
@@ -128,15 +128,28 @@ def restore(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> TableWorld:
     )
 
 
-def _scales(
-    rules: dict[str, Any], tables: dict[str, np.ndarray]
-) -> tuple[tuple[float, float], ...] | None:
-    """Return the scales of all inputs; None if an earlier version did not store them."""
-    if "scales" in tables:
-        return tuple((float(mean), float(deviation)) for mean, deviation in tables["scales"])
-    numbers = (tables["encoding.numbers"], tables["encoding.changes"])
-    categories_only = all(np.isin(part, (0, 1)).all() for part in numbers)
-    return (AS_IS,) * len(rules["columns"]) if categories_only else None
+def _raw(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> tuple[Raw, ...] | None:
+    """Return the raw columns of all inputs; None if an earlier version did not store them."""
+    if "raw" not in tables:
+        return None
+    try:
+        found = json.loads(tables["raw"].tobytes())
+    except (ValueError, RecursionError):
+        raise ValueError("the raw columns of its inputs cannot be read.") from None
+    if not isinstance(found, list) or len(found) + len(rules["groups"]) != len(rules["columns"]):
+        raise ValueError("it does not have one raw column for each input.")
+    for each in found:
+        right = (
+            isinstance(each, list)
+            and len(each) == len(Raw._fields)
+            and isinstance(each[0], str)
+            and (each[1] is None or isinstance(each[1], str))
+            and all(isinstance(x, float) and np.isfinite(x) for x in each[2:])
+            and each[3] > 0
+        )
+        if not right:
+            raise ValueError("a raw column has no name, or no mean and deviation.")
+    return tuple(Raw(*each) for each in found)
 
 
 def _check_rules(rules: dict[str, Any]) -> None:
@@ -197,9 +210,7 @@ def _check_tables(rules: dict[str, Any], tables: dict[str, np.ndarray]) -> None:
         if tables[name].shape != shape:
             raise ValueError(f"{name} has shape {tables[name].shape}, and not {shape}.")
     _check_chances(tables)
-    scales = tables.get("scales", np.array([AS_IS] * len(rules["columns"])))
-    if scales.shape != (len(rules["columns"]), 2) or not (scales[:, 1] > 0).all():
-        raise ValueError("the scales of its inputs are not a mean and a deviation for each.")
+    _raw(rules, tables)
     limits = {
         "group": groups,
         "moves": profiles,

@@ -18,8 +18,17 @@ from jaxtyping import Array, Float, Int, UInt8
 SMALL = 4096
 """Largest number of profiles for which policies are tabulated; otherwise they run on demand."""
 
-AS_IS = (0.0, 1.0)
-"""Mean and standard deviation of an input that is not standardised."""
+
+class Raw(NamedTuple):
+    """The raw column that an input is computed from."""
+
+    feature: str
+    """Name of the column in a table of people."""
+    category: str | None = None
+    """The input is 1 for this category and 0 for others; None for a number."""
+    mean: float = 0.0
+    """A number is standardised with this mean and `deviation`."""
+    deviation: float = 1.0
 
 
 class Encoding(NamedTuple):
@@ -54,9 +63,8 @@ class Space(eqx.Module):
     """By action, its gain with a bad outcome and with a good one."""
     group: Int[Array, " profiles"]
     encoding: Encoding
-    scales: tuple[tuple[float, float], ...] | None = eqx.field(static=True, default=None)
-    """Mean and standard deviation with which each input was standardised; None if they are not
-    known."""
+    raw: tuple[Raw, ...] | None = eqx.field(static=True, default=None)
+    """The raw column of each input, without those of the group; None if not known."""
 
     @property
     def inputs(self) -> int:
@@ -140,11 +148,15 @@ def observe(space: Space, profile: Array) -> Float[Array, "*n inputs"]:
     return jnp.concatenate(parts, axis=-1)
 
 
-def rescaled(space: Space, scales: tuple[tuple[float, float], ...] | None) -> Space:
-    """Return the space with its numeric inputs standardised by other scales, if both are known."""
-    if space.scales is None or scales is None or space.scales == scales:
+def rescaled(space: Space, like: Space) -> Space:
+    """Return a space whose numbers are standardised as in another one, if both scales are known."""
+    if space.raw is None or like.raw is None or space.raw == like.raw:
         return space
-    (mean, deviation), (other, wanted) = (np.asarray(each).T for each in (space.scales, scales))
+    mean, deviation, other, wanted = (
+        np.array([getattr(each, name) for each in own.raw or ()])
+        for own in (space, like)
+        for name in ("mean", "deviation")
+    )
     factor, shift = deviation / wanted, (mean - other) / wanted
     table, at = space.encoding, len(space.encoding.feature)
 
@@ -154,7 +166,7 @@ def rescaled(space: Space, scales: tuple[tuple[float, float], ...] | None) -> Sp
 
     numbers = changed(table.numbers, at)
     changes = changed(table.changes, at + table.numbers.shape[-1])
-    return replace(space, encoding=table._replace(numbers=numbers, changes=changes), scales=scales)
+    return replace(space, encoding=table._replace(numbers=numbers, changes=changes), raw=like.raw)
 
 
 def bounds(space: Space) -> tuple[np.ndarray, np.ndarray]:

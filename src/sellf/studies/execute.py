@@ -4,7 +4,8 @@ Runs are trained one at a time, not side by side in one vectorised call. On one 
 takes about as much time per run (lending: 17.4 to 19.0 ms per iteration at widths 2 to 12, 18.7
 alone; school: 86 and 81) or more (ELBERT: 379 and 222), and longer to compile. Its numbers
 also differ in the last bits with its width, so a run's result would depend on which other runs were
-still missing. Runs of one program share the compiled program, which a worker keeps.
+still missing. Runs of one program share the compiled program, which a worker keeps until it has
+several others.
 """
 
 import time
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sellf import files
+from sellf.compiling import release
 from sellf.studies import plan, run_files, store
 from sellf.studies.spec import LARGEST_SEED
 from sellf.training.agent import Agent
@@ -20,6 +22,8 @@ from sellf.training.evaluation import Evaluation, evaluate
 from sellf.training.loop import prepare, train_spec
 from sellf.training.spec import FORMAT, RunSpec
 
+MOST_PROGRAMS = 8
+"""Number of compiled programs that a worker keeps; all studies of the paper have about 180."""
 EVALUATION_SEED = LARGEST_SEED + 1
 """Seed of the deployments of every run: the same populations for all, none used in training."""
 
@@ -28,6 +32,9 @@ def perform(run: RunSpec) -> dict[str, bytes]:
     """Train and deploy a run; return the files of its folder."""
     program = plan.program(run)
     if program not in _prepared:
+        if len(_prepared) >= MOST_PROGRAMS:
+            _prepared.clear()
+            release()
         # Compiled beforehand, so the training time does not include compilation.
         prepare(run)
         _prepared.add(program)
@@ -40,7 +47,7 @@ def perform(run: RunSpec) -> dict[str, bytes]:
 
 
 _prepared: set[str] = set()
-"""The programs that this process has compiled."""
+"""The programs that this process has compiled and not released."""
 
 
 def _files(run: RunSpec, agent: Agent, evaluation: Evaluation, seconds: float) -> dict[str, bytes]:

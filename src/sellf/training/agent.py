@@ -1,5 +1,6 @@
 """A trained agent: its policy, its label predictor and the world it was trained in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
@@ -23,6 +24,7 @@ from sellf.envs.table import tabulated
 from sellf.envs.world import World
 from sellf.errors import InputError
 from sellf.fairness import Notion
+from sellf.fairness.checks import seed as check_seed
 from sellf.fairness.checks import short
 from sellf.text import plain
 from sellf.training import metrics
@@ -104,6 +106,8 @@ class Agent:
         Numeric features are standardised as in the original world. The statement about a
         constraint of its training applies to the original world only, and is dropped.
         """
+        if not isinstance(world, World):
+            raise InputError(f"world is {short(world)}: give a world, sellf.make_world('lending').")
         asked = ("groups", "columns", "actions")
         for name in asked:
             own, other = getattr(self.world.space, name), getattr(world.space, name)
@@ -112,7 +116,7 @@ class Agent:
                     f"the agent was trained where {name} are {short(own)}, but {world.name} has "
                     f"{short(other)}: it cannot decide there."
                 )
-        space = rescaled(world.space, self.world.space.scales)
+        space = rescaled(world.space, self.world.space)
         world = world if space is world.space else replace(world, space=space)
         spec = replace(self.spec, world=WorldSpec(world.name, given=world))
         return replace(self, spec=spec, history=[])
@@ -151,6 +155,8 @@ class Agent:
             group: as for `probability`.
             seed: the same seed draws the same decisions; by default they differ every time.
         """
+        if seed is not None:
+            seed = check_seed("seed", seed)
         chance = np.asarray(self._decision(features, group).at_least())
         luck = np.random.default_rng(seed).random(chance.shape[1:])
         return (luck < chance).sum(axis=0)
@@ -201,22 +207,38 @@ class Agent:
         groups = self.world.groups
         if frames.is_frame(features):
             if isinstance(group, str):
+                if group in groups and group not in frames.names_of(features):
+                    raise InputError(f"group is {group!r}: give a list, or a column that has it.")
                 group = frames.read(features, [group], ())[group]
             numbers = frames.encode(self.world.space, features)
         else:
             numbers = self._encoded(features)
-        names = [str(name) for name in np.atleast_1d(np.asarray(group))]
+        # A list with NaN and names would become an array of names, one of them "nan".
+        several = isinstance(group, Iterable) and not isinstance(group, str)
+        given = list(group) if several else [group]
+        if any(map(frames.is_missing, given)):
+            raise InputError("group is missing for somebody: fill it in or leave the row out.")
+        names = [str(name) for name in given]
         strange = [name for name in names if name not in groups]
         if strange:
             raise InputError(f"group is {strange[0]!r}: it is one of {', '.join(groups)}.")
         if len(names) != len(numbers):
             raise InputError(f"features has {len(numbers)} rows, group has {len(names)}.")
-        member = np.array([groups.index(name) for name in names])
+        member = np.array([groups.index(name) for name in names], np.int64)
         return jnp.asarray(np.hstack([numbers, np.eye(len(groups), dtype=np.float32)[member]]))
 
     def _encoded(self, features: Any) -> np.ndarray:
         """Return features that are encoded already, of the right shape and finite."""
-        numbers = np.asarray(features, np.float32)
+        try:
+            given = np.asarray(features)
+            numbers = given.astype(np.float32) if given.dtype.kind in "biufO" else None
+        except (TypeError, ValueError, OverflowError):
+            numbers = None
+        if numbers is None:
+            raise InputError(
+                f"features is {short(features)}: give a data frame of raw columns, or an array of "
+                "numbers that is encoded as world.columns."
+            )
         wide = self.world.inputs - len(self.world.groups)
         if numbers.ndim != 2 or numbers.shape[1] != wide:
             raise InputError(
@@ -224,6 +246,8 @@ class Agent:
                 f"inputs {', '.join(self.world.columns[:3])}, ... (see world.columns), or a data "
                 "frame of raw columns."
             )
+        if not np.isfinite(numbers).all():
+            raise InputError("features has a value that is not a finite number: fill it in.")
         return numbers
 
     def save(self, path: str | Path) -> Path:

@@ -114,8 +114,10 @@ def _continued(spec: RunSpec, first: Agent) -> RunSpec:
             f"{first.algorithm} plans from all its decisions, which an agent does not contain: "
             "train a new agent, or resume a stopped run with `sellf train --resume FOLDER`."
         )
-    first.in_world(spec.world.make())
-    return replace(spec, origin=first.fingerprint)
+    world = first.in_world(spec.world.make()).spec.world
+    # Another object only if numbers have to be standardised as the agent has learned them.
+    own = spec.world if world.make() is spec.world.make() else world
+    return replace(spec, world=own, origin=first.fingerprint)
 
 
 def _from_agent(state: TrainState, first: Agent) -> TrainState:

@@ -14,6 +14,7 @@ from sellf.errors import InputError
 
 POOL = 50_000
 """Number of applicants drawn once from the model; populations are drawn from them."""
+BEFORE = "accepted or passed before"
 BOOST = 0.5
 """Increase of the probability of passing after being accepted or passing once."""
 
@@ -76,7 +77,8 @@ def school(
             scales=_scales(law) if grades else {},
             changing=np.tile(np.arange(4), applicants),
             changes=np.array([[1, 0, 0], [1, 0, 1], [0, 1, 0], [0, 1, 1]]),
-            changing_names=["younger", "older", "accepted or passed before"],
+            changing_names=["younger", "older", BEFORE],
+            changing_raw=[("age", "younger"), ("age", "older"), (BEFORE, None)],
         ),
     )
 
