@@ -151,7 +151,7 @@ def test_a_rate_over_nobody_is_undefined_and_not_zero():
     assert (nobody.low, nobody.high) == (0, 1)
     assert all_of.low < all_of.value < all_of.high
     assert "undefined (0.000 to" in str(found)
-    assert "undefined, since the policy accepts nobody" in str(found)
+    assert "undefined under the policy, since it is about nobody in some group" in str(found)
     assert '"proposed_value": null' in found.to_json()
     assert len(found.to_frame("polars")) == len(found.changes)
     page = sellf.report.policy(found)
@@ -171,3 +171,117 @@ def test_cut_offs_that_accept_nobody_are_undefined_and_never_the_best():
     assert "undefined" in str(found)
     assert '"disparity": null' in found.to_json()
     found.plot()
+
+
+def test_policies_that_agree_on_everyone_in_the_log_may_differ_on_others():
+    """A rare kind of people, who are in few of the logs, decides about the change."""
+    missed, logs, rare = 0, 25, 0.01
+    for seed in range(logs):
+        made = log(60, 100 + seed)
+        kind = np.random.default_rng(seed).random(60) < rare
+        made["new"] = np.where(kind, 1 - made["p"], made["p"])
+        found = sellf.whatif(made, policy="new", notions=["demographic"], seed=seed, **COLUMNS)
+        chance = propensity(X)
+        truth = rare * float((1 - 2 * chance).mean())
+        ends = found["acceptance"].change
+        missed += not ends.low <= truth <= ends.high
+        if not kind.any():
+            assert ends.low < 0 < ends.high
+    assert binom.sf(missed - 1, logs, 0.05) > 0.001
+
+
+def test_a_policy_that_is_declared_to_be_the_current_one_changes_nothing():
+    made = log(400, 11)
+    found = sellf.whatif(made, policy="p", cost=0.4, seed=1, **COLUMNS)
+    assert all(change.change == (0, 0, 0) for change in found.changes)
+
+
+def test_a_rate_over_nobody_is_undefined_with_estimated_propensities_too():
+    made = log(600, 12, new=lambda x, group: np.where(group == 1, 0.0, 0.5))
+    how = {"features": ["x"], "notions": ["predictive-parity"], "seed": 1}
+    columns = {name: value for name, value in COLUMNS.items() if name != "propensity"}
+    found = sellf.whatif(made, policy="new", **how, **columns)
+    gap = found["predictive-parity"]
+    assert np.isnan(gap.proposed.value)
+    assert (gap.proposed.low, gap.proposed.high) == (0, 1)
+    assert gap.direction == "open"
+    assert "fairer" not in str(found)
+    assert "less fair" not in str(found)
+    cuts = sellf.cutoffs(
+        made, by="x", cost=0.4, at=[2.0], notion="predictive-parity", features=["x"], **columns
+    )
+    assert cuts.best() is None
+
+
+def test_the_change_of_the_reward_in_percent_holds_as_often_as_promised():
+    """The current reward is near 0, so that dividing by its estimate would mislead."""
+    shown, wrong, logs, delta = 0, 0, 60, 0.3
+    rng = np.random.default_rng(5)
+    truth = (0.5 * 0.49) / (0.5 * (0.5 * 0.49 - 0.5 * 0.42)) - 1
+    for seed in range(logs):
+        people = 800
+        good = rng.random(people) < 0.5
+        accepted = (rng.random(people) < 0.5).astype(int)
+        label = (rng.random(people) < np.where(good, 0.99, 0.08)).astype(float)
+        made = {
+            "race": rng.choice(["B", "W"], people),
+            "approved": accepted,
+            "repaid": np.where(accepted == 1, label, np.nan),
+            "p": np.full(people, 0.5),
+            "new": good.astype(float),
+        }
+        how = {"notions": ["demographic"], "cost": 0.5, "delta": delta, "seed": seed}
+        found = sellf.whatif(made, policy="new", **how, **COLUMNS)
+        relative = found["reward"].relative
+        if relative is None:
+            assert "per person" in str(found)
+            continue
+        shown += 1
+        wrong += not relative.low <= truth <= relative.high
+        assert "of what is earned now" in str(found)
+    assert shown > 5
+    assert binom.sf(wrong - 1, logs, delta) > 0.001
+
+
+@pytest.mark.parametrize("rows", [2, 4, 6])
+def test_fewer_rows_than_folds_can_be_compared(rows):
+    made = log(rows, 1)
+    made["race"] = np.array(["B", "W"] * (rows // 2))
+    made["new"] = np.full(rows, 0.5)
+    columns = {name: value for name, value in COLUMNS.items() if name != "propensity"}
+    found = sellf.whatif(made, policy="new", features=["x"], seed=1, **columns)
+    assert found["acceptance"].proposed.high <= 1
+    made["x"] = np.full(rows, np.nan)
+    sellf.whatif(made, policy="new", features=["x"], seed=1, **columns)
+
+
+class Three:
+    """A model of three classes."""
+
+    def predict_proba(self, frame):
+        return np.full((len(frame), 3), 1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"policy": None}, "policy is None: give a column"),
+        ({"policy": 3}, "policy is 3: give a column"),
+        ({"policy": ["a"] * 200}, "give a column with the probabilities"),
+        ({"policy": lambda columns: columns["x"]}, "needs the column 'x'"),
+        ({"policy": lambda columns: np.full(200, 0.5 + 1j)}, "returns no numbers"),
+        ({"policy": Three(), "columns": ["x"]}, "shape \\(200, 3\\)"),
+        ({"notions": 3}, "notions is 3"),
+        ({"model": "nonsense"}, "model is 'nonsense'"),
+    ],
+)
+def test_what_is_no_policy_gets_a_sentence(change, sentence):
+    made = log(200, 6, new=rule)
+    with pytest.raises(InputError, match=sentence):
+        sellf.whatif(made, **{"policy": "new", **COLUMNS, **change})
+
+
+@pytest.mark.parametrize("change", [{"at": 0.5}, {"by": None}, {"per_group": "no"}])
+def test_what_are_no_cut_offs_gets_a_sentence(change):
+    with pytest.raises(InputError, match=f"{next(iter(change))} is "):
+        sellf.cutoffs(log(200, 6), **{"by": "x", "cost": 0.4, **COLUMNS, **change})

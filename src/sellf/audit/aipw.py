@@ -47,6 +47,8 @@ def cross_fit(rows: Rows, model: Model, seed: int = 0) -> Person:
     p, f = np.empty(people), np.empty(people)
     for k in range(FOLDS):
         inside, outside = fold == k, fold != k
+        if not inside.any():  # fewer rows than folds
+            continue
         for found, train, target in ((p, outside, person.accepted), (f, outside & seen, label)):
             known = (matrix[train], target[train], None)
             predict = estimator_of(*known, words, model, predicts=people // FOLDS)
@@ -115,6 +117,9 @@ def estimator_of(
     if len(seen) == 0 or seen.min() == seen.max():
         # With a single class, the rule of succession avoids probabilities of 0 and 1.
         return Predictor(None, float(((seen * count).sum() + 1) / (count.sum() + 2)))
+    # scikit-learn cannot bin a column without any value; no split will depend on it.
+    unknown = np.isnan(matrix).all(axis=0)
+    matrix = np.where(unknown, 0.0, matrix) if unknown.any() else matrix
     # scikit-learn takes three times as long with weights, even if all of them are 1.
     how = {} if weight is None or (weight == 1).all() else {"sample_weight": weight}
     estimator: Any

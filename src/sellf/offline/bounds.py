@@ -323,7 +323,9 @@ def _normal(parts: Sequence[Part], alpha: float) -> float:
     guesses = []
     for part in parts:
         among, rest = part.target.among, part.sample.rest
-        whole = 1.0 if among is None else max(float(rest.values(among, np.inf).mean()), 1e-9)
+        whole = 1.0 if among is None else float(rest.values(among, np.inf).mean())
+        if whole <= NOBODY:  # a ratio over nobody may be anything
+            return -float("inf")
         guesses.append(float(rest.values(part.target.of, np.inf).mean()) / whole)
         inverse[_key(part)] = 1 / whole
     value = sum(part.sign * guess for part, guess in zip(parts, guesses, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 
 from sellf.audit.interval import Interval
 from sellf.errors import InputError
-from sellf.fairness.checks import chance_of_error, number
+from sellf.fairness.checks import chance_of_error, number, short
 from sellf.fairness.notions import TABLE, Notion, Rate, define, spread
 from sellf.fairness.tables import Table
 from sellf.logs.limits import Limits
@@ -64,7 +64,11 @@ class Cutoffs(Table):
         None if no rule is shown to be within omega.
         """
         rules = (*self.rules, *self.by_group) if rules is None else rules
-        kept = [rule for rule in rules if rule.disparity.high <= self.omega]
+        kept = [
+            rule
+            for rule in rules
+            if rule.disparity.high <= self.omega and not isnan(rule.disparity.value)
+        ]
         return max(kept, key=lambda rule: rule.reward.low, default=None)
 
     def _title(self) -> str:
@@ -164,6 +168,10 @@ def cutoffs(
     delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1)
     cost = number("cost", cost, low=0, high=1)
+    if not isinstance(by, str):
+        raise InputError(f"by is {short(by)}: name the column of the score.")
+    if not isinstance(per_group, bool):
+        raise InputError(f"per_group is {short(per_group)}: give True or False.")
     rate = define(notion).alone
     history = read(log, reading_options(options), (by,), limits, "cutoffs")
     values = numbers(history.extra[by], by, "cutoffs")
@@ -196,6 +204,8 @@ def _places(values: Floats, at: Sequence[float] | None) -> Floats:
         # Quantiles that are observed values: cut-offs in between would accept the same people.
         found = np.quantile(values, np.linspace(0.02, 0.98, COUNT), method="closest_observation")
         return np.unique(found)
+    if isinstance(at, str) or not hasattr(at, "__len__"):
+        raise InputError(f"at is {short(at)}: give a list of cut-offs.")
     if not 0 < len(at) <= MOST:
         raise InputError(f"at has {len(at)} cut-offs: give between 1 and {MOST}.")
     return np.unique([number("at", place, low=-np.inf) for place in at])

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sellf.audit.aipw import cross_fit
+from sellf.audit.aipw import MODELS, cross_fit
 from sellf.audit.checks import contradiction
 from sellf.audit.evidence import OVERLAP, OVERLAP_ESTIMATED
 from sellf.audit.maturity import read_maturity, set_aside
 from sellf.audit.run import seed_of
 from sellf.errors import InputError
-from sellf.fairness.checks import number
+from sellf.fairness.checks import number, one_of
 from sellf.fairness.tables import as_pandas
 from sellf.logs.columns import Columns
 from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
@@ -178,6 +178,7 @@ def _checked(
 ) -> History:
     trusted, known = columns.trust_rejected_outcomes, columns.propensity is not None
     estimated = not known and not trusted and bool(columns.features or columns.score)
+    one_of("model", options["model"], MODELS)
     if estimated:
         rows = replace(rows, person=cross_fit(rows, options["model"], seed), estimated=True)
     overlap = options["overlap"]
@@ -209,9 +210,16 @@ def chances(policy: Policy, history: History) -> Floats:
     model: Any = policy
     if hasattr(policy, "predict_proba"):
         found = np.asarray(model.predict_proba(_frame(columns)))
-        found = found[:, -1] if found.ndim == 2 else found
+        found = found[:, 1] if found.ndim == 2 and found.shape[1] == 2 else found
     else:
-        found = np.asarray(model(columns))
+        try:
+            found = np.asarray(model(columns))
+        except KeyError as error:
+            raise InputError(
+                f"the policy needs the column {error}: name it, columns=[{error}]."
+            ) from None
+    if found.dtype.kind not in "biufO":
+        raise InputError("the policy returns no numbers: return probabilities of acceptance.")
     if found.shape != (history.rows.count,):
         raise InputError(
             f"the policy returned an array of shape {found.shape} for {history.rows.count:,} "

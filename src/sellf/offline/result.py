@@ -23,6 +23,8 @@ class Change(NamedTuple):
     now: Interval
     proposed: Interval
     change: Interval
+    relative: Interval | None = None
+    """Change of the reward as a share of the current one; None if that may be 0 or less."""
 
     @property
     def direction(self) -> str:
@@ -38,6 +40,11 @@ class Change(NamedTuple):
             for name in ("now", "proposed", "change")
             for end in Interval._fields
         }
+        if self.measure == "reward":
+            ends |= {
+                f"relative_{end}": None if self.relative is None else getattr(self.relative, end)
+                for end in Interval._fields
+            }
         group = None if self.group is None else say(self.group)
         return {"measure": self.measure, "group": group, **ends, "direction": self.direction}
 
@@ -84,7 +91,8 @@ class WhatIf(Table):
         rows = [change.to_dict() for change in self.changes]
         for row in rows:
             row["group"] = row["group"] or EVERYONE
-        return {name: [row[name] for row in rows] for name in rows[0]}
+        names = dict.fromkeys(name for row in rows for name in row)
+        return {name: [row.get(name) for row in rows] for name in names}
 
     def __str__(self) -> str:
         rows = [("", "", "now", "proposed", "change")]
@@ -137,8 +145,8 @@ class WhatIf(Table):
 
 def _range(interval: Interval, *, sign: bool = False) -> str:
     plus = "+" if sign else ""
-    value = defined(interval.value, f"{plus}.3f")
-    return f"{value} ({interval.low:{plus}.3f} to {interval.high:{plus}.3f})"
+    value = defined(interval.value, f"{plus}z.3f")
+    return f"{value} ({interval.low:{plus}z.3f} to {interval.high:{plus}z.3f})"
 
 
 def _sentence(change: Change, omega: float) -> str:
@@ -152,8 +160,9 @@ def _sentence(change: Change, omega: float) -> str:
             "open": "no difference in acceptance shown",
         }
         return f"{words[change.direction]}: {_between(low, high)} of everyone"
-    if isnan(change.proposed.value):
-        return f"{change.measure}: undefined, since the policy accepts nobody of some group"
+    if isnan(change.proposed.value) or isnan(change.now.value):
+        when = "under the policy" if isnan(change.proposed.value) else "now"
+        return f"{change.measure}: undefined {when}, since it is about nobody in some group"
     within = ""
     if change.proposed.high <= omega:
         within = f", and within {omega:g}"
@@ -168,11 +177,10 @@ def _sentence(change: Change, omega: float) -> str:
 
 def _earns(change: Change) -> str:
     low, _, high = change.change
-    base = change.now.value
-    if base > 0 and change.now.low > 0:
-        said = f"between {low / base:+.1%} and {high / base:+.1%} of what is earned now"
-    else:
-        said = f"between {low:+.4f} and {high:+.4f} per person"
+    said = f"between {low:+.4f} and {high:+.4f} per person"
+    if change.relative is not None:
+        low, _, high = change.relative
+        said = f"between {low:+.1%} and {high:+.1%} of what is earned now"
     words = {"rises": "earns more", "falls": "earns less", "open": "no difference in reward shown"}
     return f"{words[change.direction]}: {said}"
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import isnan
 from typing import Any
 
 import numpy as np
 
 from sellf.audit.interval import Interval
 from sellf.errors import InputError
-from sellf.fairness.checks import chance_of_error, number
+from sellf.fairness.checks import chance_of_error, number, short
 from sellf.fairness.notions import TABLE, Definition, Notion, Rate, define, spread
 from sellf.logs.columns import names_of
 from sellf.logs.limits import Limits
@@ -20,10 +21,13 @@ from sellf.offline.history import ARRAY, History, Policy, chances, read, reading
 from sellf.offline.lines import Target, reward, utility
 from sellf.offline.pairs import spread_change
 from sellf.offline.result import Change, WhatIf
-from sellf.offline.sample import Sample
 
 NOW, PROPOSED = "now", "proposed"
 NOTHING = Interval(0.0, 0.0, 0.0)
+STEPS = 12
+"""Number of halvings in the search for the ends of a relative change."""
+MOST_TIMES = 64.0
+"""Largest relative change that is reported, as a multiple of the current value."""
 WHERE = 0.1
 """Share of delta spent on bounding each of two disparities when their change is bounded."""
 
@@ -59,13 +63,16 @@ def whatif(
     delta = chance_of_error(delta)
     omega = number("omega", omega, low=0, high=1)
     cost = None if cost is None else number("cost", cost, low=0, high=1)
-    wanted = [define(name) for name in notions] if notions is not None else _all_that_move()
+    wanted = _all_that_move() if notions is None else _named(notions)
     log, column = _joined(log, policy)
     extra = (column,) if isinstance(column, str) else names_of(columns, "columns")
     named = "policy" if isinstance(column, str) else "columns"
     history = read(log, reading_options(options), extra, limits, named)
     proposed = chances(column, history)
-    question = Question(history, {NOW: history.current, PROPOSED: proposed}, delta)
+    # Only a policy that is declared to be the current one is known to agree with it on everybody;
+    # one that agrees on the people of the log may treat others differently.
+    same = isinstance(policy, str) and policy == options.get("propensity") and history.known
+    question = Question(history, {NOW: history.current, PROPOSED: proposed}, delta, same)
     name = policy if isinstance(policy, str) else getattr(policy, "__name__", "the policy")
     return compared(question, name, wanted, cost, omega)
 
@@ -108,11 +115,28 @@ def _all_that_move() -> list[Definition]:
     return [entry for entry in TABLE.values() if len(entry.rates) == 1 and not entry.delayed]
 
 
+def _named(notions: Iterable[Notion]) -> list[Definition]:
+    if isinstance(notions, str):
+        return [define(notions)]
+    if not isinstance(notions, Iterable):
+        raise InputError(f"notions is {short(notions)}: give a list of names of notions.")
+    return [define(name) for name in notions]
+
+
 def _joined(log: Any, policy: Policy) -> tuple[Any, Policy]:
     """Return the log with an array of probabilities added as a column, and the column's name."""
     if isinstance(policy, str) or callable(policy) or hasattr(policy, "predict_proba"):
         return log, policy
-    values = np.asarray(policy, dtype=np.float64)
+    try:
+        values = np.asarray(policy)
+        values = values.astype(np.float64) if values.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        values = None
+    if values is None or values.ndim != 1:
+        raise InputError(
+            f"policy is {short(policy)}: give a column with the probabilities of acceptance, an "
+            "array of them, a function of the columns, or a model with predict_proba."
+        )
     if isinstance(log, dict):
         return {**log, ARRAY: values}, ARRAY
     import narwhals as nw
@@ -141,6 +165,8 @@ class Question:
     policies: dict[str, Floats | None]
     """Probabilities of acceptance by row; None: the decisions of the log."""
     delta: float
+    same: bool = False
+    """Whether both are the same policy, for people outside the log too."""
 
     def acceptance(self) -> list[Change]:
         """Return the change of the acceptance rate, overall and by group."""
@@ -151,7 +177,8 @@ class Question:
     def reward(self, cost: float) -> list[Change]:
         """Return the change of the reward per person."""
         parts = self._of_everyone(lambda c: reward(c, cost))
-        return [self._change("reward", None, parts, low=-cost, high=1 - cost)]
+        found = self._change("reward", None, parts, low=-cost, high=1 - cost)
+        return [found._replace(relative=self._relative(parts, found))]
 
     def notion(self, definition: Definition) -> list[Change]:
         """Return the change of the disparity and of every group's utility."""
@@ -162,13 +189,37 @@ class Question:
                 found += self._by_group(rate.name, rate)
         return found
 
-    def _same(self, sample: Sample) -> bool:
-        """Return whether both policies treat everybody of a sample alike."""
-        now, proposed = self.policies[NOW], self.policies[PROPOSED]
-        if now is None or proposed is None:
-            return False
-        rows = next((rows for _, rows, own in self.history.groups if own is sample), slice(None))
-        return bool((now[rows] == proposed[rows]).all())
+    def _relative(self, parts: dict[str, Part], found: Change) -> Interval | None:
+        """Return the change as a share of the current value; None if that may be 0 or less.
+
+        A ratio r of the two rewards is ruled out if proposed - r now is shown to be above 0, or to
+        be below it (Fieller); the current value is above 0 with the same confidence.
+        """
+        if self.same or found.now.low <= 0:
+            return NOTHING if self.same and found.now.low > 0 else None
+        ratio = found.proposed.value / found.now.value
+
+        def at(r: float) -> list[Part]:
+            now = parts[NOW]
+            return [parts[PROPOSED], Part(-r, now.sample, now.target, now.name)]
+
+        def end(ruled_out: Any, way: float) -> float | None:
+            step = max(found.change.width / found.now.value, 1e-6)
+            while not ruled_out(ratio + way * step):
+                step *= 2
+                if step > MOST_TIMES:
+                    return None
+            inside, outside = 0.0, step
+            for _ in range(STEPS):
+                middle = (inside + outside) / 2
+                inside, outside = (
+                    (inside, middle) if ruled_out(ratio + way * middle) else (middle, outside)
+                )
+            return ratio + way * outside - 1
+
+        low = end(lambda r: bounds.lower(at(r), self.delta / 2) > 0, -1.0)
+        high = end(lambda r: bounds.upper(at(r), self.delta / 2) < 0, 1.0)
+        return None if low is None or high is None else Interval(low, ratio - 1, high)
 
     def _of_everyone(self, target: Any) -> dict[str, Part]:
         sample = self.history.everyone
@@ -207,10 +258,12 @@ class Question:
     ) -> Change:
         delta = self.delta if delta is None else delta
         now, proposed = (interval([parts[name]], delta, low, high) for name in (NOW, PROPOSED))
-        if self._same(parts[NOW].sample):
+        if self.same and not isnan(now.value):
             return Change(measure, group, now, proposed, NOTHING)
         pair = [parts[PROPOSED], negative(parts[NOW])]
-        return Change(measure, group, now, proposed, interval(pair, delta, low - high, high - low))
+        found = interval(pair, delta, low - high, high - low)
+        middle = _within(proposed.value - now.value, found.low, found.high)
+        return Change(measure, group, now, proposed, found._replace(value=middle))
 
     def _disparity(self, rate: Rate) -> Change:
         """Return the largest difference between groups under both policies, and its change."""
@@ -222,7 +275,7 @@ class Question:
             found[name] = of_spread(lower, float(spread(np.array(values))))
             known[name] = differences(own, WHERE * self.delta)[0]
         # Delta is split between both disparities and their change, most of it for the change.
-        if self._same(self.history.everyone):
+        if self.same and not isnan(found[NOW].value):
             return Change(rate.name, None, found[NOW], found[PROPOSED], NOTHING)
         low, high = spread_change(
             known[NOW], known[PROPOSED], _moved(parts, (1 - 2 * WHERE) * self.delta)
@@ -253,7 +306,7 @@ def differences(parts: Sequence[Part], delta: float) -> tuple[Floats, list[float
         pair = [parts[i], negative(parts[j])]
         low, high = bounds.both(pair, delta / (count * (count - 1)))
         lower[i, j], lower[j, i] = max(low, -1.0), max(-high, -1.0)
-    return lower, [bounds.estimate([part]) for part in parts]
+    return lower, [_within(bounds.estimate([part]), 0.0, 1.0) for part in parts]
 
 
 def of_spread(lower: Floats, value: float) -> Interval:
