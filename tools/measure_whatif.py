@@ -1,12 +1,13 @@
 """Measure how often intervals of `sellf.whatif` and `sellf.cutoffs` hold, on known truths.
 
-    python tools/measure_whatif.py build/whatif --seconds 60   # hours; goes on where it was stopped
+    python tools/measure_whatif.py build/whatif --seconds 300  # hours; goes on where it was stopped
     python tools/measure_whatif.py build/whatif --seconds 3    # every cell for three seconds
 
 People have one feature with many equally likely values, so every truth is a finite sum. A cell is a
-logging policy, a proposed policy, a size, a kind of score and base rates; all measures, all groups,
-the disparities and the paired changes of a log are judged, each an interval of its own. A cell is
-held against its promise by an exact binomial test on the worst of its intervals, corrected for the
+logging policy, a proposed policy, a size, a kind of score, base rates and a notion; acceptance,
+reward, the notion by group, its disparity and all paired changes of a log are judged, each an
+interval of its own. One cell in twenty is a curve of cut-offs, judged all at once. A cell is held
+against its promise by an exact binomial test on the worst of its intervals, corrected for the
 number of intervals of all cells (Holm).
 """
 
@@ -16,7 +17,7 @@ import json
 import sys
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from sellf.fairness.notions import TABLE
+from sellf.fairness.notions import TABLE, Rate
 from sellf.offline.cutoffs import cutoffs
 from sellf.offline.whatif import whatif
 
@@ -49,6 +50,9 @@ PROPOSED = {
 SIZES = ((200, 200), (1_000, 400), (5_000, 2_000))
 RATES = ((0.4, 0.6), (0.02, 0.9))
 SCORES = ("true", "wrong", "none")
+NOTIONS = tuple(n for n, entry in TABLE.items() if len(entry.rates) == 1 and not entry.delayed)
+CURVES = 20
+"""One cell in so many is a curve of cut-offs."""
 
 
 @dataclass(frozen=True)
@@ -60,18 +64,22 @@ class Cell:
     sizes: tuple[int, int]
     rates: tuple[float, float]
     score: str
+    notion: str
+    curve: bool = False
 
     @property
     def name(self) -> str:
         """For tables."""
-        return f"{self.logging} -> {self.proposed}, {self.sizes}, {self.rates}, score {self.score}"
+        policy = "cut-offs" if self.curve else self.proposed
+        people = f"{self.sizes}, {self.rates}, score {self.score}"
+        return f"{self.logging} -> {policy}, {people}, {self.notion}"
 
 
 def cells() -> list[Cell]:
     """Return all cells, in an order that mixes them."""
-    every = [Cell(*one) for one in product(LOGGING, PROPOSED, SIZES, RATES, SCORES)]
+    every = [Cell(*one) for one in product(LOGGING, PROPOSED, SIZES, RATES, SCORES, NOTIONS)]
     order = np.random.default_rng(0).permutation(len(every))
-    return [every[k] for k in order]
+    return [replace(every[k], curve=i % CURVES == 0) for i, k in enumerate(order)]
 
 
 def law(cell: Cell, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -81,6 +89,14 @@ def law(cell: Cell, group: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     p = LOGGING[cell.logging]
     pi = PROPOSED[cell.proposed]
     return good, p, np.where(pi < 0, p, pi)
+
+
+def utility(rate: Rate, pi: np.ndarray, good: np.ndarray) -> float:
+    """Return a group's utility under a policy; NaN if it is about nobody."""
+    slope, level = rate.of.by_label(pi)
+    below, base = rate.among.by_label(pi)
+    whole = float(np.mean(below * good + base))
+    return float(np.mean(slope * good + level)) / whole if whole > 0 else np.nan
 
 
 def truth(cell: Cell) -> dict[tuple[str, Any, str], float]:
@@ -99,11 +115,7 @@ def truth(cell: Cell) -> dict[tuple[str, Any, str], float]:
                 if len(definition.rates) > 1 or definition.delayed:
                     continue
                 rate = definition.alone
-                slope, level = rate.of.by_label(pi)
-                below, base = rate.among.by_label(pi)
-                whole = float(np.mean(below * good + base))
-                value = float(np.mean(slope * good + level)) / whole if whole > 0 else np.nan
-                by.setdefault((name, kind), []).append(value)
+                by.setdefault((name, kind), []).append(utility(rate, pi, good))
     for (name, kind), values in by.items():
         for group in (0, 1):
             found[name, group, kind] = values[group]
@@ -149,7 +161,7 @@ def measure(cell: Cell, logs: int, start: int = 0) -> dict[str, list[int]]:
         log = draw(cell, rng)
         columns: dict[str, Any] = dict(COLUMNS)
         columns |= {"propensity": "p"} | ({"score": "score"} if "score" in log else {})
-        found = whatif(log, policy="new", cost=COST, seed=number, **columns)
+        found = whatif(log, policy="new", cost=COST, notions=[cell.notion], seed=number, **columns)
         for change in found.changes:
             for kind in ("now", "proposed", "change"):
                 value = true[change.measure, change.group, kind]
@@ -163,19 +175,22 @@ def measure(cell: Cell, logs: int, start: int = 0) -> dict[str, list[int]]:
     return missed
 
 
-def measure_curve(cell: Cell, logs: int) -> list[int]:
+def measure_curve(cell: Cell, logs: int, start: int = 0) -> dict[str, list[int]]:
     """Return how often any rule's disparity or reward missed, of how many curves."""
-    missed, places = 0, [float(x) for x in np.linspace(0.1, 0.9, 9)]
-    for number in range(logs):
+    missed, places = [0, 0], [float(x) for x in np.linspace(0.1, 0.9, 5)]
+    rate = TABLE[cell.notion].alone
+    for number in range(start, start + logs):
         rng = np.random.default_rng([21, number, zlib.crc32(cell.name.encode())])
         log = draw(cell, rng)
         columns: dict[str, Any] = dict(COLUMNS)
-        found = cutoffs(log, by="x", cost=COST, at=places, propensity="p", seed=number, **columns)
+        columns |= {"propensity": "p"} | ({"score": "score"} if "score" in log else {})
+        how: dict[str, Any] = {"cost": COST, "notion": cell.notion, "seed": number}
+        found = cutoffs(log, by="x", at=places, **how, **columns)
         out = [False, False]
         for rule in found.rules:
             pi = (rule.at[0] <= X).astype(float)
             goods = [law(cell, g)[0] for g in (0, 1)]
-            chances = [float((pi * good).mean() / good.mean()) for good in goods]
+            chances = [utility(rate, pi, good) for good in goods]
             shares = np.array(cell.sizes) / sum(cell.sizes)
             earned = sum(
                 s * float((pi * (g - COST)).mean()) for s, g in zip(shares, goods, strict=True)
@@ -183,8 +198,11 @@ def measure_curve(cell: Cell, logs: int) -> list[int]:
             gap = abs(chances[1] - chances[0])
             out[0] |= not rule.disparity.low - 1e-9 <= gap <= rule.disparity.high + 1e-9
             out[1] |= not rule.reward.low - 1e-9 <= earned <= rule.reward.high + 1e-9
-        missed += out[0]
-    return [missed, logs]
+        missed = [missed[0] + out[0], missed[1] + out[1]]
+    return {
+        "disparity|None|cut-offs at once": [missed[0], logs],
+        "reward|None|cut-offs at once": [missed[1], logs],
+    }
 
 
 def judge(results: dict[str, dict[str, list[int]]]) -> list[dict[str, Any]]:
@@ -217,23 +235,19 @@ def judge(results: dict[str, dict[str, list[int]]]) -> list[dict[str, Any]]:
     return rows
 
 
-def curve_of(cell: Cell, logs: int) -> dict[str, list[int]]:
-    """Return how often bands over cut-offs missed anywhere, under a key of their own."""
-    return {"cut-offs|None|all at once": measure_curve(cell, logs)}
-
-
 def run_cell(cell: Cell, own: dict[str, list[int]], options: argparse.Namespace) -> float:
     """Measure a cell until its time or its logs are used up; return the seconds it took."""
     begun = time.process_time()
     while time.process_time() - begun < options.seconds:
-        have = max((logs for key, (_, logs) in own.items() if "cut-offs" not in key), default=0)
+        have = max((logs for _, logs in own.values()), default=0)
         if have >= options.logs:
             break
-        for key, (missed, logs) in measure(cell, options.slice, have).items():
+        judged = measure_curve if cell.curve else measure
+        for key, (missed, logs) in judged(
+            cell, min(options.slice, options.logs - have), have
+        ).items():
             before = own.setdefault(key, [0, 0])
             own[key] = [before[0] + missed, before[1] + logs]
-    if "cut-offs|None|all at once" not in own and options.curves:
-        own |= curve_of(cell, options.curves)
     return time.process_time() - begun
 
 
@@ -269,7 +283,8 @@ def summary(results: dict[str, dict[str, list[int]]], rows: list[dict[str, Any]]
     tests = sum(len(own) for own in results.values())
     level = 0.05 / tests
     needed = int(binom.isf(level, typical, 0.05)) + 1
-    seen = next(q / 100 for q in range(5, 101) if binom.sf(needed - 1, typical, q / 100) >= 0.9)
+    shares = (q / 100 for q in range(5, 101))
+    seen = next((q for q in shares if binom.sf(needed - 1, typical, q) >= 0.9), 1.0)
     lines += [
         "",
         f"{len(rows)} cells, {min(logs)} to {max(logs)} logs each (median {typical}); worst cell: "
@@ -288,7 +303,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cells", type=int, default=200)
     parser.add_argument("--slice", type=int, default=5, help="logs of a cell at a time")
     parser.add_argument("--seconds", type=float, default=60, help="of the processor, for a cell")
-    parser.add_argument("--curves", type=int, default=2, help="logs of a cell for cut-offs")
     parser.add_argument("--most", type=float, default=1e9, help="seconds of the processor in all")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
