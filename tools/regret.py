@@ -28,7 +28,10 @@ RESULTS = Path("docs/results")
 WORLDS = ("lending", "recidivism", "school")
 NOTIONS = ("opportunity", "accuracy", "qualification")
 CELLS = tuple((world, notion) for world in WORLDS for notion in NOTIONS)
-SOURCES = ("sellf-plan", "paper-main", "paper-extra", "paper-relu", "direct")
+SOURCES = (
+    *("sellf-plan", "paper-main", "paper-extra", "paper-relu"),
+    *("earlier/paper-extra", "direct"),
+)
 """Studies with algorithms as they are by default, or as selected; the newest first."""
 ALGORITHMS = (
     *("ppo", "pocar", "pocar-oracle", "focops", "focops (imputed)", "elbert", "ppo-lagrangian"),
