@@ -172,6 +172,7 @@ def draw(given: list[Point], curves: dict[tuple[str, str], Curve]) -> Any:
                 point.exact, point.reward, how.marker, color=how.color, ls="none"
             )
         _limit(axis, own, curve)
+        axis.locator_params(axis="x", nbins=5)
     order = ["the frontier", *ALGORITHMS]
     named = [name for name in order if name in handles]
     figure.legend(
