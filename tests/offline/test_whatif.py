@@ -285,3 +285,36 @@ def test_what_is_no_policy_gets_a_sentence(change, sentence):
 def test_what_are_no_cut_offs_gets_a_sentence(change):
     with pytest.raises(InputError, match=f"{next(iter(change))} is "):
         sellf.cutoffs(log(200, 6), **{"by": "x", "cost": 0.4, **COLUMNS, **change})
+
+
+def test_the_decisions_of_a_log_are_no_policy():
+    made = log(300, 13)
+    for policy in (np.array(made["approved"], float), lambda columns: np.array(made["approved"])):
+        with pytest.raises(InputError, match="equals the decisions of the log"):
+            sellf.whatif(made, policy=policy, notions=["demographic"], seed=1, **COLUMNS)
+
+
+@pytest.mark.parametrize("estimated", [False, True])
+def test_a_disparity_is_undefined_if_any_group_is(estimated):
+    made = log(900, 14)
+    made["race"] = np.array(["A", "B", "C"] * 300)
+    made["new"] = np.where(made["race"] == "B", 0.0, 0.5)
+    columns = dict(COLUMNS)
+    if estimated:
+        del columns["propensity"]
+        columns["features"] = ["x"]
+    found = sellf.whatif(made, policy="new", notions=["predictive-parity"], seed=1, **columns)
+    gap = found["predictive-parity"]
+    assert np.isnan(gap.proposed.value)
+    assert gap.proposed.high == 1
+    with pytest.raises(KeyError, match="there are acceptance, predictive-parity"):
+        found["opportunity"]
+
+
+def test_values_that_are_all_the_same_have_an_interval_with_estimated_propensities_too():
+    made = log(60, 15, new=lambda x, group: np.zeros(len(x)))
+    columns = {name: value for name, value in COLUMNS.items() if name != "propensity"}
+    how = {"policy": "new", "notions": ["demographic"], "features": ["x"], "seed": 1}
+    found = sellf.whatif(made, **how, **columns)
+    assert 0 < found["acceptance"].proposed.high < 0.1
+    assert "-0.0" not in str(found)

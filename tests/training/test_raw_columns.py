@@ -274,6 +274,9 @@ def test_whole_numbers_are_the_same_category_in_any_type(form):
     [
         (np.full((1, 5), np.nan), ["f"]),
         (np.full((1, 5), 1j), ["f"]),
+        (np.ma.masked_array(np.zeros((1, 5)), [[True, False, False, False, False]]), ["f"]),
+        (PEOPLE | {"region": np.ma.masked_array(PEOPLE["region"], [1, 0, 0, 0, 0, 0])}, "sex"),
+        (PEOPLE | {"score": np.ma.masked_array(PEOPLE["score"], [1, 0, 0, 0, 0, 0])}, "sex"),
         ([{"score": 1}], ["f"]),
         ("abc", ["f"]),
         ([[1.0], [1.0, 2.0]], ["f", "f"]),

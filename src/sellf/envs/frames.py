@@ -65,6 +65,8 @@ def _array(name: str, values: Any) -> NDArray[Any]:
     """Return a column as an array, in which missing values stay missing."""
     if hasattr(values, "to_pylist"):  # a column of PyArrow in a mapping
         return as_column(name, values.to_pylist())
+    if isinstance(values, np.ma.MaskedArray):
+        return as_column(name, values.tolist())  # None where it is masked
     if hasattr(values, "is_null") and hasattr(values, "to_list") and values.is_null().any():
         # As a list: a missing value of an Arrow dictionary becomes the last category in an array.
         return as_column(name, values.to_list())

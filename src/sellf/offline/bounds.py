@@ -329,6 +329,12 @@ def _normal(parts: Sequence[Part], alpha: float) -> float:
         guesses.append(float(rest.values(part.target.of, np.inf).mean()) / whole)
         inverse[_key(part)] = 1 / whole
     value = sum(part.sign * guess for part, guess in zip(parts, guesses, strict=True))
-    found = [sample.moments(line) for sample, line in _forms(parts, guesses, inverse)]
-    error = sum(each.term.variance / max(each.term.n - 1, 1) for each in found) ** 0.5
+    forms = _forms(parts, guesses, inverse)
+    found = [sample.moments(line) for sample, line in forms]
+    error = 0.0
+    for each, (_, line) in zip(found, forms, strict=True):
+        # Values that are all the same in a sample may differ outside it.
+        least = (line.high - line.low) ** 2 / max(each.term.n, 1) if not each.term.variance else 0.0
+        error += max(each.term.variance, least) / max(each.term.n - 1, 1)
+    error = error**0.5
     return value + sum(each.mean for each in found) + float(ndtri(alpha)) * error

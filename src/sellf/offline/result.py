@@ -71,7 +71,10 @@ class WhatIf(Table):
 
     def __getitem__(self, measure: str) -> Change:
         """Return the overall change of a measure; for a notion, that of its disparity."""
-        return next(c for c in self.changes if c.measure == measure and c.group is None)
+        found = {change.measure: change for change in self.changes if change.group is None}
+        if measure not in found:
+            raise KeyError(f"{measure!r} was not compared: there are {', '.join(found)}.")
+        return found[measure]
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -172,18 +175,18 @@ def _sentence(change: Change, omega: float) -> str:
         return f"{change.measure}: fairer, by {-high:.3f} to {-low:.3f}{within}"
     if change.direction == "rises":
         return f"{change.measure}: less fair, by {low:.3f} to {high:.3f}{within}"
-    return f"{change.measure}: no difference shown, between {low:+.3f} and {high:+.3f}{within}"
+    return f"{change.measure}: no difference shown, between {low:+z.3f} and {high:+z.3f}{within}"
 
 
 def _earns(change: Change) -> str:
     low, _, high = change.change
-    said = f"between {low:+.4f} and {high:+.4f} per person"
+    said = f"between {low:+z.4f} and {high:+z.4f} per person"
     if change.relative is not None:
         low, _, high = change.relative
-        said = f"between {low:+.1%} and {high:+.1%} of what is earned now"
+        said = f"between {low:+z.1%} and {high:+z.1%} of what is earned now"
     words = {"rises": "earns more", "falls": "earns less", "open": "no difference in reward shown"}
     return f"{words[change.direction]}: {said}"
 
 
 def _between(low: float, high: float) -> str:
-    return f"between {low:+.1%} and {high:+.1%}"
+    return f"between {low:+z.1%} and {high:+z.1%}"

@@ -69,6 +69,7 @@ def whatif(
     named = "policy" if isinstance(column, str) else "columns"
     history = read(log, reading_options(options), extra, limits, named)
     proposed = chances(column, history)
+    _refuse_decisions(proposed, history)
     # Only a policy that is declared to be the current one is known to agree with it on everybody;
     # one that agrees on the people of the log may treat others differently.
     same = isinstance(policy, str) and policy == options.get("propensity") and history.known
@@ -113,6 +114,18 @@ def compared(
 
 def _all_that_move() -> list[Definition]:
     return [entry for entry in TABLE.values() if len(entry.rates) == 1 and not entry.delayed]
+
+
+def _refuse_decisions(proposed: Floats, history: History) -> None:
+    """Refuse the decisions of the log as a policy: they are draws, and no function of features."""
+    p = history.person.propensity
+    drawn = p is not None and ((p > 0) & (p < 1)).any()
+    if history.known and drawn and (proposed == history.person.accepted).all():
+        raise InputError(
+            "policy equals the decisions of the log in every row, although its propensities say "
+            "that they were drawn: name the propensity column for the policy that decided, or give "
+            "probabilities that do not depend on the decisions."
+        )
 
 
 def _named(notions: Iterable[Notion]) -> list[Definition]:
@@ -272,7 +285,9 @@ class Question:
         for name in (NOW, PROPOSED):
             own = [group[name] for group in parts]
             lower, values = differences(own, self.delta)
-            found[name] = of_spread(lower, float(spread(np.array(values))))
+            # A verdict that leaves out a group would not be about all of them.
+            value = float("nan") if any(map(isnan, values)) else float(spread(np.array(values)))
+            found[name] = of_spread(lower, value)
             known[name] = differences(own, WHERE * self.delta)[0]
         # Delta is split between both disparities and their change, most of it for the change.
         if self.same and not isnan(found[NOW].value):

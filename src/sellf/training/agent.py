@@ -230,7 +230,8 @@ class Agent:
     def _encoded(self, features: Any) -> np.ndarray:
         """Return features that are encoded already, of the right shape and finite."""
         try:
-            given = np.asarray(features)
+            hidden = isinstance(features, np.ma.MaskedArray) and np.ma.is_masked(features)
+            given = np.full((1, 1), None) if hidden else np.asarray(features)
             numbers = given.astype(np.float32) if given.dtype.kind in "biufO" else None
         except (TypeError, ValueError, OverflowError):
             numbers = None
