@@ -103,7 +103,7 @@ def train(
 
 
 def _continued(spec: RunSpec, first: Agent) -> RunSpec:
-    """Return the run as a continuation of an agent; refuse it if that is impossible."""
+    """Return the run as a continuation of an agent, with its scales; refuse what cannot be."""
     if spec.algorithm != first.spec.algorithm:
         raise InputError(
             f"the agent to continue from was trained with {first.algorithm}, not "
@@ -114,9 +114,8 @@ def _continued(spec: RunSpec, first: Agent) -> RunSpec:
             f"{first.algorithm} plans from all its decisions, which an agent does not contain: "
             "train a new agent, or resume a stopped run with `sellf train --resume FOLDER`."
         )
-    world = first.in_world(spec.world.make()).spec.world
-    # Another object only if numbers have to be standardised as the agent has learned them.
-    own = spec.world if world.make() is spec.world.make() else world
+    moved = first.in_world(spec.world.make()).spec.world
+    own = spec.world if moved.make() is spec.world.make() else moved
     return replace(spec, world=own, origin=first.fingerprint)
 
 
