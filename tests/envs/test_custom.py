@@ -164,5 +164,5 @@ def test_missing_values_and_one_group_are_named():
         sellf.world_from_frame(frame, **SETTINGS)
     with pytest.raises(ValueError, match="sex has one value only"):
         sellf.world_from_frame({**table(), "sex": ["f"] * 200}, **SETTINGS)
-    with pytest.raises(ValueError, match="frame is a int"):
+    with pytest.raises(ValueError, match="3 is not a table of people"):
         sellf.world_from_frame(3, **SETTINGS)

@@ -105,7 +105,7 @@ def _narwhal(frame: Any) -> Any:
         return nw.from_native(frame, eager_only=True)
     except TypeError:
         raise InputError(
-            f"a {type(frame).__name__} is not a table of people: give a data frame (pandas, "
+            f"{short(frame)} is not a table of people: give a data frame (pandas, "
             "Polars, PyArrow) or a mapping of columns."
         ) from None
     except nw.exceptions.NarwhalsError as error:
