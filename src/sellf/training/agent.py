@@ -229,9 +229,10 @@ class Agent:
 
     def _encoded(self, features: Any) -> np.ndarray:
         """Return features that are encoded already, of the right shape and finite."""
+        if np.ma.is_masked(features):
+            raise InputError("features has masked values: fill them in or leave the rows out.")
         try:
-            hidden = isinstance(features, np.ma.MaskedArray) and np.ma.is_masked(features)
-            given = np.full((1, 1), None) if hidden else np.asarray(features)
+            given = np.asarray(features)
             numbers = given.astype(np.float32) if given.dtype.kind in "biufO" else None
         except (TypeError, ValueError, OverflowError):
             numbers = None
