@@ -6,7 +6,7 @@ import pytest
 from sellf.audit.scores import scores
 from sellf.fairness.notions import TABLE
 from sellf.logs.person import Person
-from sellf.offline.lines import Line, reward, utility
+from sellf.offline.lines import Affine, Chance, Line, reward, utility
 from sellf.offline.sample import Part
 
 RATES = [entry.alone for entry in TABLE.values() if len(entry.rates) == 1]
@@ -46,7 +46,7 @@ def worlds(chance, good):
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: rate.name)
 def test_a_rate_under_another_policy_is_unbiased_with_any_prediction(rate, people):
     p, good, guess, chance = people.values()
-    target = utility(rate, chance)
+    target = utility(rate, Chance(chance))
     for line, sums in ((target.of, rate.of), (target.among, rate.among)):
         true = sum(float((w * sums.value(a, a * y, y)).mean()) for a, y, w in worlds(chance, good))
         if line is not None:
@@ -65,7 +65,7 @@ def test_the_decisions_made_are_counted_as_they_were(rate, people):
 
 def test_reward_is_the_expected_gain(people):
     p, good, guess, chance = people.values()
-    found = expected(reward(chance, 0.7).of, p, good, guess)
+    found = expected(reward(Chance(chance), 0.7).of, p, good, guess)
     assert found == pytest.approx(float((chance * (good - 0.7)).mean()), abs=1e-12)
 
 
@@ -73,13 +73,13 @@ def test_reward_is_the_expected_gain(people):
 def test_cut_values_never_exceed_the_truth_on_average(people, reach):
     p, good, guess, chance = people.values()
     for sign in (1.0, -1.0):
-        line = utility(TABLE["opportunity"].alone, chance).of * sign
+        line = utility(TABLE["opportunity"].alone, Chance(chance)).of * sign
         assert expected(line, p, good, guess, reach) <= expected(line, p, good, guess) + 1e-12
 
 
 def test_values_stay_within_their_reach(people):
     p, _, guess, chance = people.values()
-    line = utility(TABLE["opportunity"].alone, chance).of
+    line = utility(TABLE["opportunity"].alone, Chance(chance)).of
     for a, y in ((0, 0), (1, 0), (1, 1)):
         person = Person(np.full(len(p), a * 1.0), np.full(len(p), a * y * 1.0), p, guess)
         values = Part(np.arange(len(p)), person, guess, 0.01).values(line, 0.4)
@@ -98,11 +98,11 @@ def slowly(line, person, guess, reach, overlap):
                 None if person.rejected_positive is None else person.rejected_positive[i : i + 1]
             ),
         )
-        slope = line.slope[i]
+        slope, level = float(line.slope.at(i)), float(line.level.at(i))
         far = np.array([reach / max(abs(slope), 1e-12)])
         both = scores(one, overlap, guess[i : i + 1], far, far, clip=True)
         score = both.low0 if slope >= 0 else both.high1
-        found.append(float(slope * score[0] + line.level[i]) if slope else float(line.level[i]))
+        found.append(float(slope * score[0] + level) if slope else level)
     return np.array(found)
 
 
@@ -123,7 +123,8 @@ def test_one_sided_scores_are_those_of_the_audit(reach, kind, signs):
     if kind == "all outcomes":
         person = person._replace(rejected_positive=(1 - accepted) * (rng.random(n) < 0.5))
     slope = rng.random(n) * rng.choice(signs, n)
-    line = Line(slope, 0.0, 0.0, rng.random(n), 0.0, 1.0)
+    tilted = Affine(-1.0, ((Chance((slope + 1) / 2), 2.0),))
+    line = Line(tilted, 0.0, 0.0, Affine(0.0, ((Chance(rng.random(n)), 1.0),)), 0.0, 1.0)
     found = Part(np.arange(n), person, guess, 0.01).values(line, reach)
     assert found == pytest.approx(slowly(line, person, guess, reach, 0.01), abs=1e-12)
 
@@ -134,7 +135,7 @@ def test_several_reaches_at_once_are_expected_as_one_by_one(people):
     accepted = (rng.random(len(p)) < p).astype(float)
     person = Person(accepted, accepted * (rng.random(len(p)) < good), p, guess)
     part = Part(np.arange(len(p)), person, guess, 0.01)
-    line = utility(TABLE["opportunity"].alone, chance).around(0.3)
+    line = utility(TABLE["opportunity"].alone, Chance(chance)).around(0.3)
     reaches = [0.01, 0.4, 3.0, np.inf]
     together = part.expected(line, reaches)
     assert together == [part.expected(line, [reach])[0] for reach in reaches]

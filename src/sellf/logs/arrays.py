@@ -8,7 +8,7 @@ import numpy as np
 from sellf.errors import InputError
 from sellf.logs.columns import Columns
 from sellf.logs.engine import collect
-from sellf.logs.names import Values
+from sellf.logs.names import LONG, Values
 
 
 def fetch(frame: Any, columns: Columns) -> dict[str, Values]:
@@ -27,7 +27,8 @@ def array(name: str, values: Any) -> Values:
         return values
     if not isinstance(values, np.ndarray) and hasattr(values, "to_numpy"):
         try:
-            made = np.asarray(values.to_numpy())
+            words = _words(values)
+            made = np.asarray(values.to_numpy()) if words is None else words
         except ValueError as error:  # from Arrow, for a value that no Python type can hold
             raise InputError(f"column {name!r} cannot be read: {error}.") from None
         if made.ndim == 1:
@@ -41,6 +42,27 @@ def array(name: str, values: Any) -> Values:
     made = np.empty(len(items), dtype=object)
     made[:] = items
     return made
+
+
+def _words(values: Any) -> Values | None:
+    """Return a column of words from Arrow, with one object for all rows that hold the same word.
+
+    Separate objects for millions of rows take most of the time and of the memory. None for other
+    columns.
+    """
+    native = values.to_native() if hasattr(values, "to_native") else values
+    if type(native).__module__.partition(".")[0] != "pyarrow" or len(native) < LONG:
+        return None
+    import pyarrow as pa
+
+    if not isinstance(native, pa.ChunkedArray) or not pa.types.is_string(native.type):
+        return None
+    coded: Any = native.combine_chunks().dictionary_encode("encode")
+    if not isinstance(coded, pa.DictionaryArray):
+        return None
+    distinct = np.empty(len(coded.dictionary), dtype=object)
+    distinct[:] = coded.dictionary.to_pylist()
+    return distinct[coded.indices.to_numpy()]
 
 
 def _moderate(item: Any) -> bool:

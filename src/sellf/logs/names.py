@@ -34,6 +34,10 @@ TOO_LONG = (
     "a value has {letters:,} characters, and at most {most:,} are allowed: name another column, or "
     "shorten the values."
 )
+LONG = 10_000
+"""Number of rows from which on it pays to find out first what kind of values a column holds."""
+FEW = 8
+"""Largest number of distinct values that rows are compared with one by one."""
 EXACT = 2**53
 """Floats represent whole numbers exactly up to here; beyond, different numbers become equal."""
 
@@ -54,6 +58,9 @@ def is_missing(values: Values) -> NDArray[np.bool_]:
         return np.char.strip(values) == ""
     if values.dtype.kind != "O":
         return np.zeros(len(values), dtype=bool)
+    coded = _coded_words(values)
+    if coded is not None:
+        return np.array([missing(item) for item in coded[0]], dtype=bool)[coded[1]]
     return np.fromiter((missing(item) for item in values), bool, len(values))
 
 
@@ -76,8 +83,11 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
             raise InputError(f"{option} {name!r}: {TOO_FINE}")
         values = coarse
     if kind in "biufMmUS":
-        found, codes = np.unique(values, return_inverse=True)
+        found, codes = _few(values) or np.unique(values, return_inverse=True)
         return found.tolist(), codes.astype(np.intp)
+    coded = _coded_words(values)
+    if coded is not None:
+        return coded
     places: dict[Any, int] = {}
     # By type too, since True and 1 are equal and would be one key.
     keys = ((type(item), item) if type(item) is not str else item for item in values)
@@ -88,6 +98,45 @@ def numbered(values: Values, name: str, option: str) -> tuple[list[Any], NDArray
     except TypeError:
         raise InputError(no_names(option, name)) from None
     return [key[1] if type(key) is tuple else key for key in places], codes
+
+
+def _few(values: Values) -> tuple[Values, NDArray[np.intp]] | None:
+    """Return the distinct numbers of a column and each row's index, if there are only a few.
+
+    Looking rows up among a few numbers takes a fraction of the time of sorting them.
+    """
+    if values.dtype.kind not in "biuf" or len(values) < LONG:
+        return None
+    found = np.unique(values[:LONG])
+    if len(found) > FEW:
+        return None
+    codes, seen = np.zeros(len(values), dtype=np.int8), 0
+    for place, value in enumerate(found):
+        same = values == value
+        codes[same] = place
+        seen += int(np.count_nonzero(same))
+    return (found, codes.astype(np.intp)) if seen == len(values) else None
+
+
+def _coded_words(values: Values) -> tuple[list[Any], NDArray[np.intp]] | None:
+    """Return the distinct words of a long column in order of appearance, and each row's index.
+
+    None if the column holds anything else than words and missing values, or if Arrow, which is
+    many times as fast as a loop, is not installed.
+    """
+    if len(values) < LONG or values.dtype.kind != "O":
+        return None
+    try:
+        import pyarrow as pa
+
+        found = pa.array(values, from_pandas=True)
+        if not isinstance(found, pa.Array) or not pa.types.is_string(found.type):
+            return None
+        coded: Any = found.dictionary_encode("encode")
+    except (ImportError, TypeError, ValueError, OverflowError):
+        # Arrow's own exceptions are subclasses of these.
+        return None
+    return coded.dictionary.to_pylist(), coded.indices.to_numpy().astype(np.intp)
 
 
 def read_as(raw: Sequence[Any], name: str, option: str) -> list[Any]:
@@ -154,13 +203,19 @@ def _kind(name: Any) -> str:
     return "date" if hasattr(name, "isoformat") else "other"
 
 
-def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the names in a column in sorted order, and each row's index; none may be missing."""
-    gone = is_missing(values)
+def known(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the distinct values of a column, and each row's index; none may be missing."""
+    raw, codes = numbered(values, name, option)
+    gone = np.array([missing(item) for item in raw], dtype=bool)[codes]
     if gone.any():
         row = int(np.flatnonzero(gone)[0])
         raise InputError(missing_names(option, name, int(gone.sum()), row))
-    raw, codes = numbered(values, name, option)
+    return raw, codes
+
+
+def grouping(values: Values, name: str, option: str) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the names in a column in sorted order, and each row's index; none may be missing."""
+    raw, codes = known(values, name, option)
     own = read_as(raw, name, option)
     names = sorted_names(dict.fromkeys(own))
     place = {item: i for i, item in enumerate(names)}

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sellf.logs.person import BINS, Floats, Person
 
 DIGITS = 12
+BLOCK = 1 << 16
+"""Number of rows that are summed at once, such that intermediate results stay in the cache."""
 STRATA = (BINS + 1) * (BINS + 1)
 """Number of pairs of a propensity bin and a prediction bin; the last bin is for logs without it."""
 
@@ -212,6 +214,12 @@ def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) 
         person: the rows.
         overlap: the smallest propensity at which weighting is trusted.
     """
+    parts = [slice(i, i + BLOCK) for i in range(0, max(len(codes), 1), BLOCK)]
+    found = [_added(codes[part], groups, person.take(part), overlap) for part in parts]
+    return Sums(*(sum(each[1:], start=each[0]) for each in zip(*found, strict=True)))
+
+
+def _added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:
     a, ay, p, f, hidden, pending, _, weight = person
     rows = len(a)
     cell = codes * STRATA + stratum(p, f, rows)

@@ -14,8 +14,7 @@ from sellf.logs.names import (
     Values,
     grouping,
     is_missing,
-    missing_names,
-    numbered,
+    known,
     short,
 )
 from sellf.logs.person import Floats
@@ -67,11 +66,7 @@ def many_groups(columns: Columns, count: int) -> str:
 
 def binary(values: Values, name: str, option: str, meant: Meant) -> NDArray[np.bool_]:
     """Return which rows of a binary column hold a value that means yes."""
-    missing = is_missing(values)
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise InputError(missing_names(option, name, int(missing.sum()), row))
-    raw, codes = numbered(values, name, option)
+    raw, codes = known(values, name, option)
     return np.array(which_are_yes(raw, name, option, meant), dtype=bool)[codes]
 
 

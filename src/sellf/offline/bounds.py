@@ -11,12 +11,12 @@ instead. For any w fixed beforehand, u = w + E[of - w among] / E[among]; if w, a
 pilot, is close to u, little depends on the level.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-import numpy as np
 from scipy.special import ndtri
 
 from sellf.audit import capital
@@ -62,7 +62,7 @@ def lower(parts: Sequence[Part], alpha: float) -> float:
     if all(part.sample.estimated for part in parts):
         return _normal(parts, alpha)
     if all(part.target.among is None for part in parts):
-        return _mean_bound(_forms(parts, [0.0] * len(parts), {}), alpha)
+        return _bound(_moments(_forms(parts, [0.0] * len(parts)), {}), alpha)
     ratios = _ratios(parts)
     if ratios is None:
         return _by_levels(parts, alpha)
@@ -109,8 +109,8 @@ def estimate(parts: Sequence[Part]) -> float:
 
 
 def _middle(sample: Sample, line: Line) -> float:
-    ends = (sample.rest.values(line, np.inf), -sample.rest.values(line * -1.0, np.inf))
-    return float(np.mean([end.mean() for end in ends]))
+    below = sample.mean(line)
+    return below if sample.rest.identified else (below - sample.mean(line * -1.0)) / 2
 
 
 class _Ratio(NamedTuple):
@@ -118,7 +118,7 @@ class _Ratio(NamedTuple):
 
     sample: Sample
     of: Line
-    """The numerator, for the rows outside the pilot; `among` is the denominator."""
+    """The numerator; `among` is the denominator."""
     among: Line
     low: float
     """Smallest possible value of the sum."""
@@ -130,7 +130,7 @@ class _Ratio(NamedTuple):
 
     def at(self, value: float) -> Moments:
         """Return the moments of `of - value among`."""
-        return self.sample.moments(self._line(value), self.fit, taken=True)
+        return self.sample.moments(self._line(value), self.fit)
 
     def opposite(self) -> "_Ratio":
         """Return the ratio with its sign changed."""
@@ -158,8 +158,7 @@ def _ratios(parts: Sequence[Part]) -> list[_Ratio] | None:
         level = max(sample.level(among), LEAST_LEVEL)
         guess = min(max(sample.level(of) / level, low), high)
         whole = _Ratio(sample, of, among, low, high, guess, level, Fit(0.0, 1.0))
-        fit, rest = sample.fitted(whole._line(guess)), sample.rest.rows
-        found.append(whole._replace(of=of.take(rest), among=among.take(rest), fit=fit))
+        found.append(whole._replace(fit=sample.fitted(whole._line(guess))))
     return found
 
 
@@ -225,9 +224,8 @@ def _search(
     """
     middle, error, slope = 0.0, 0.0, 0.0
     for ratio in ratios:
-        rest = ratio.sample.rest
-        level = max(float(rest.values(ratio.among, np.inf, taken=True).mean()), LEAST_LEVEL)
-        value = float(rest.values(ratio.of, np.inf, taken=True).mean()) / level
+        level = max(ratio.sample.mean(ratio.among), LEAST_LEVEL)
+        value = ratio.sample.mean(ratio.of) / level
         value = min(max(value, ratio.low), ratio.high)
         term = ratio.at(value).term
         error += term.variance / term.n / level**2
@@ -254,16 +252,15 @@ def _by_levels(parts: Sequence[Part], alpha: float) -> float:
     """Return the same from bounds on the levels and pilot estimates of the utilities."""
     guesses = [_guess(part) for part in parts]
     known = sum(part.sign * guess for part, guess in zip(parts, guesses, strict=True))
-    levels = _levels(parts, BOX_SHARE * alpha)
+    # Rounded down to a power of 2, so that intervals of similar levels share these bounds.
+    levels = _levels(parts, 2.0 ** math.floor(math.log2(BOX_SHARE * alpha)))
     if levels is None:
         return -float("inf")
+    forms = _forms(parts, guesses)
     # The sum of means minus its radius is concave in the inverse levels: minimal at a corner.
     corners = product(*((1 / high, 1 / low) for low, high in levels.values()))
     found = [
-        _mean_bound(
-            _forms(parts, guesses, dict(zip(levels, corner, strict=True))),
-            (1 - BOX_SHARE) * alpha,
-        )
+        _bound(_moments(forms, dict(zip(levels, corner, strict=True))), (1 - BOX_SHARE) * alpha)
         for corner in corners
     ]
     return known + min(found)
@@ -291,29 +288,47 @@ def _levels(
     found: dict[tuple[int, str], tuple[float, float]] = {}
     for key, (sample, line) in ratios.items():
         each = alpha / (2 * len(ratios))
-        low = _mean_bound([(sample, line)], each)
-        high = -_mean_bound([(sample, line * -1.0)], each)
+        low = _bound([sample.moments(line)], each)
+        high = -_bound([sample.moments(line * -1.0)], each)
         if low < LEAST_LEVEL:
             return None
         found[key] = (low, max(high, low))
     return found
 
 
-def _forms(
-    parts: Sequence[Part], guesses: Sequence[float], inverse: dict[tuple[int, str], float]
-) -> list[tuple[Sample, Line]]:
-    """Return one form per sample: the contribution of its people to the sum of means."""
-    forms: dict[int, tuple[Sample, Line]] = {}
+_Forms = dict[Sample, dict[tuple[int, str], Line]]
+"""The contributions of a sample's people to the sum of means, by the level that divides them."""
+
+
+def _forms(parts: Sequence[Part], guesses: Sequence[float]) -> _Forms:
+    """Return what each sample contributes to the sum, before the division by levels."""
+    forms: _Forms = {}
     for part, guess in zip(parts, guesses, strict=True):
-        line = part.target.around(guess) * (part.sign * inverse.get(_key(part), 1.0))
-        key = id(part.sample)
-        forms[key] = (part.sample, forms[key][1] + line if key in forms else line)
-    return list(forms.values())
+        line = part.target.around(guess) * part.sign
+        own, key = forms.setdefault(part.sample, {}), _key(part)
+        own[key] = own[key] + line if key in own else line
+    return forms
 
 
-def _mean_bound(forms: Sequence[tuple[Sample, Line]], alpha: float) -> float:
+def _moments(forms: _Forms, inverse: dict[tuple[int, str], float]) -> list[Moments]:
+    """Return the moments of each sample's contribution, given the inverses of the levels."""
+    found = []
+    for sample, own in forms.items():
+        factors = [inverse.get(key, 1.0) for key in own]
+        line, *others = own.values()
+        if not others:
+            # The level only scales the form, and its moments are known for all levels at once.
+            found.append(sample.moments(line).times(factors[0]))
+            continue
+        line = line * factors[0]
+        for other, factor in zip(others, factors[1:], strict=True):
+            line = line + other * factor
+        found.append(sample.moments(line))
+    return found
+
+
+def _bound(found: Sequence[Moments], alpha: float) -> float:
     """Return a lower bound on the sum of the forms' means, with confidence 1 - alpha."""
-    found = [sample.moments(line) for sample, line in forms]
     return sum(each.mean for each in found) - capital.radius([each.term for each in found], alpha)
 
 
@@ -322,19 +337,18 @@ def _normal(parts: Sequence[Part], alpha: float) -> float:
     inverse: dict[tuple[int, str], float] = {}
     guesses = []
     for part in parts:
-        among, rest = part.target.among, part.sample.rest
-        whole = 1.0 if among is None else float(rest.values(among, np.inf).mean())
+        among, sample = part.target.among, part.sample
+        whole = 1.0 if among is None else sample.mean(among)
         if whole <= NOBODY:  # a ratio over nobody may be anything
             return -float("inf")
-        guesses.append(float(rest.values(part.target.of, np.inf).mean()) / whole)
+        guesses.append(sample.mean(part.target.of) / whole)
         inverse[_key(part)] = 1 / whole
     value = sum(part.sign * guess for part, guess in zip(parts, guesses, strict=True))
-    forms = _forms(parts, guesses, inverse)
-    found = [sample.moments(line) for sample, line in forms]
+    found = _moments(_forms(parts, guesses), inverse)
     error = 0.0
-    for each, (_, line) in zip(found, forms, strict=True):
+    for each in found:
         # Values that are all the same in a sample may differ outside it.
-        least = (line.high - line.low) ** 2 / max(each.term.n, 1) if not each.term.variance else 0.0
+        least = each.term.reach**2 / max(each.term.n, 1) if not each.term.variance else 0.0
         error += max(each.term.variance, least) / max(each.term.n - 1, 1)
     error = error**0.5
     return value + sum(each.mean for each in found) + float(ndtri(alpha)) * error

@@ -17,7 +17,7 @@ from sellf.offline import bounds
 from sellf.offline.bounds import Part
 from sellf.offline.history import History
 from sellf.offline.learn import Candidate
-from sellf.offline.lines import Target, reward, utility
+from sellf.offline.lines import Chance, Target, chance_of, reward, utility
 from sellf.offline.whatif import NOW, PROPOSED, negative
 
 
@@ -81,7 +81,8 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
     below the disparity with probability delta at most.
     """
     parts = [
-        Part(1.0, sample, utility(rate, chance[rows]), PROPOSED) for _, rows, sample in rest.groups
+        Part(1.0, sample, utility(rate, chance_of(chance, rows)), PROPOSED)
+        for _, rows, sample in rest.groups
     ]
     ends = []
     for first, second in combinations(parts, 2):
@@ -93,10 +94,10 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
 def _gain(rest: History, chance: Floats, cost: float, delta: float, share: float) -> float:
     """Return a lower bound on the reward minus the required reward, with confidence 1 - delta."""
     sample = rest.everyone
-    now = reward(rest.current, cost)
+    now = reward(chance_of(rest.current), cost)
     asked = Target(now.of * share, None, shared=True)
     parts = [
-        Part(1.0, sample, reward(chance, cost), PROPOSED),
+        Part(1.0, sample, reward(Chance(chance), cost), PROPOSED),
         Part(-1.0, sample, asked, NOW),
     ]
     return float(max(bounds.lower(parts, delta), -2.0))

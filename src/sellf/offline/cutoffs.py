@@ -20,7 +20,7 @@ from sellf.logs.values import numbers
 from sellf.numbers import confidence, or_none
 from sellf.offline.bounds import Part
 from sellf.offline.history import History, read, reading_options
-from sellf.offline.lines import reward, utility
+from sellf.offline.lines import Chance, chance_of, reward, utility
 from sellf.offline.whatif import differences, interval, of_spread
 
 COUNT = 21
@@ -230,10 +230,11 @@ class _Rules:
 
     def _rule(self, at: tuple[float, ...], chance: Floats | None, delta: float) -> Cutoff:
         sample = self.history.everyone
-        accepted = Part(1.0, sample, utility(TABLE["demographic"].alone, chance), "rule")
-        earned = Part(1.0, sample, reward(chance, self.cost), "rule")
+        every = chance_of(chance)
+        accepted = Part(1.0, sample, utility(TABLE["demographic"].alone, every), "rule")
+        earned = Part(1.0, sample, reward(every, self.cost), "rule")
         own = [
-            Part(1.0, group, utility(self.rate, _of(chance, where)), "rule")
+            Part(1.0, group, utility(self.rate, chance_of(chance, where)), "rule")
             for _, where, group in self.history.groups
         ]
         lower, found = differences(own, delta)
@@ -258,7 +259,7 @@ class _Rules:
         for _, where, sample in groups:
             own = []
             for place in places:
-                chance = (self.values[where] >= place).astype(float)
+                chance = Chance((self.values[where] >= place).astype(float))
                 parts = (
                     (utility(TABLE["demographic"].alone, chance), 0.0, 1.0),
                     (reward(chance, self.cost), -self.cost, 1 - self.cost),
@@ -309,7 +310,3 @@ def _combined(
     np.fill_diagonal(lower, 0.0)
     at = tuple(float(places[k]) for k in picks)
     return Cutoff(at, mixed(0), mixed(1), of_spread(lower, float(spread(values))))
-
-
-def _of(chance: Floats | None, rows: Any) -> Floats | None:
-    return None if chance is None else chance[rows]

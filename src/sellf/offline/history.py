@@ -188,7 +188,8 @@ def _checked(
     void = None
     if known:
         names, sums = rows.sums(overlap)
-        people = tuple(rows.of_group(i) for i in range(len(names)))
+        several = rows.person.unit is not None
+        people = tuple(rows.of_group(i) for i in range(len(names))) if several else ()
         found = contradiction(names, sums, people)
         if found is not None:
             void, known = str(found), False

@@ -36,7 +36,7 @@ from sellf.offline.learn import (
     candidates,
     describe,
 )
-from sellf.offline.lines import reward
+from sellf.offline.lines import Chance, reward
 from sellf.offline.longterm import LongTerm, long_term
 from sellf.offline.policy import KINDS, Kind, LearnedPolicy
 from sellf.offline.result import WhatIf
@@ -311,7 +311,7 @@ def _price(
     """Return the additional reward of a policy without exploration."""
     both = (replace(policy, explore=0.0), policy)
     parts = [
-        Part(1.0, rest.everyone, reward(one.probability(columns), found.cost), name)
+        Part(1.0, rest.everyone, reward(Chance(one.probability(columns)), found.cost), name)
         for one, name in zip(both, ("without", "with"), strict=True)
     ]
     return interval([parts[0], negative(parts[1])], found.delta, -1.0, 1.0)

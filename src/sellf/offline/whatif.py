@@ -1,7 +1,8 @@
 """`sellf.whatif`: off-policy comparison of a policy with the one that made a log's decisions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from math import isnan
 from typing import Any
@@ -18,14 +19,19 @@ from sellf.logs.person import Floats
 from sellf.offline import bounds
 from sellf.offline.bounds import Part
 from sellf.offline.history import ARRAY, History, Policy, chances, read, reading_options
-from sellf.offline.lines import Target, reward, utility
+from sellf.offline.lines import Chance, Target, chance_of, reward, utility
 from sellf.offline.pairs import spread_change
 from sellf.offline.result import Change, WhatIf
+from sellf.offline.sample import Sample
 
 NOW, PROPOSED = "now", "proposed"
 NOTHING = Interval(0.0, 0.0, 0.0)
-STEPS = 12
-"""Number of halvings in the search for the ends of a relative change."""
+STEPS = 4
+"""Number of steps in the search for the ends of a relative change."""
+CLOSE = 0.005
+"""Tolerance of that search, as a share of the distance from the estimate to the end."""
+BEYOND = 0.02
+"""Share of the distance to the estimated end by which a step stays outside of it."""
 MOST_TIMES = 64.0
 """Largest relative change that is reported, as a multiple of the current value."""
 WHERE = 0.1
@@ -216,40 +222,50 @@ class Question:
             now = parts[NOW]
             return [parts[PROPOSED], Part(-r, now.sample, now.target, now.name)]
 
-        def end(ruled_out: Any, way: float) -> float | None:
-            step = max(found.change.width / found.now.value, 1e-6)
-            while not ruled_out(ratio + way * step):
+        def end(bound: Callable[[float], float], way: float) -> float | None:
+            """Return a relative change from which on all are ruled out: their bound is above 0."""
+            step, at_estimate = max(found.change.width / found.now.value, 1e-6), bound(ratio)
+            while (value := bound(ratio + way * step)) <= 0:
                 step *= 2
                 if step > MOST_TIMES:
                     return None
-            inside, outside = 0.0, step
+            inside, outside = (0.0, min(at_estimate, 0.0)), (step, value)
             for _ in range(STEPS):
-                middle = (inside + outside) / 2
-                inside, outside = (
-                    (inside, middle) if ruled_out(ratio + way * middle) else (middle, outside)
-                )
-            return ratio + way * outside - 1
+                # The bound is nearly linear in the ratio.
+                share = (1 - BEYOND) * outside[1] / (outside[1] - inside[1])
+                tried = outside[0] + share * (inside[0] - outside[0])
+                value = bound(ratio + way * tried)
+                if value <= 0:
+                    inside = (tried, value)
+                    continue
+                close = value <= CLOSE * (value - inside[1])
+                outside = (tried, value)
+                if close:
+                    break
+            return ratio + way * outside[0] - 1
 
-        low = end(lambda r: bounds.lower(at(r), self.delta / 2) > 0, -1.0)
-        high = end(lambda r: bounds.upper(at(r), self.delta / 2) < 0, 1.0)
+        low = end(lambda r: bounds.lower(at(r), self.delta / 2), -1.0)
+        high = end(lambda r: -bounds.upper(at(r), self.delta / 2), 1.0)
         return None if low is None or high is None else Interval(low, ratio - 1, high)
 
-    def _of_everyone(self, target: Any) -> dict[str, Part]:
-        sample = self.history.everyone
-        return {
-            name: Part(1.0, sample, target(chance), name) for name, chance in self.policies.items()
-        }
+    @cached_property
+    def _chances(self) -> list[dict[str, Chance | None]]:
+        """Both policies' probabilities for each group's people, and for everybody."""
+        where = [*(rows for _, rows, _ in self.history.groups), slice(None)]
+        return [
+            {name: chance_of(values, rows) for name, values in self.policies.items()}
+            for rows in where
+        ]
+
+    def _of_everyone(self, target: Callable[[Chance | None], Target]) -> dict[str, Part]:
+        return _parts(self.history.everyone, self._chances[-1], target)
 
     def _parts(self, rate: Rate) -> list[dict[str, Part]]:
         """Return each group's utility under both policies."""
-        found = []
-        for _, rows, sample in self.history.groups:
-            own: dict[str, Part] = {}
-            for name, chance in self.policies.items():
-                target: Target = utility(rate, None if chance is None else chance[rows])
-                own[name] = Part(1.0, sample, target, name)
-            found.append(own)
-        return found
+        return [
+            _parts(sample, own, lambda chance: utility(rate, chance))
+            for (_, _, sample), own in zip(self.history.groups, self._chances[:-1], strict=True)
+        ]
 
     def _by_group(self, measure: str, rate: Rate) -> list[Change]:
         names = self.history.rows.names
@@ -297,6 +313,14 @@ class Question:
         )
         middle = _within(found[PROPOSED].value - found[NOW].value, low, high)
         return Change(rate.name, None, found[NOW], found[PROPOSED], Interval(low, middle, high))
+
+
+def _parts(
+    sample: Sample,
+    chances: dict[str, Chance | None],
+    target: Callable[[Chance | None], Target],
+) -> dict[str, Part]:
+    return {name: Part(1.0, sample, target(chance), name) for name, chance in chances.items()}
 
 
 def negative(part: Part) -> Part:
