@@ -95,7 +95,7 @@ class Improvement(Table):
         return {
             "candidate": [str(k + 1) for k in range(len(rows))],
             "followed": [one.candidate.policy.follow for one in rows],
-            "bound aimed at": [one.candidate.target for one in rows],
+            "margin": [one.candidate.margin for one in rows],
             "estimated disparity": [one.candidate.disparity for one in rows],
             "estimated reward": [one.candidate.reward for one in rows],
             "bound": [one.disparity for one in rows],

@@ -26,9 +26,9 @@ THRESHOLDS = 41
 FOLLOWED = (1.0, 0.85, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05)
 """Probabilities with which a rule is followed; otherwise all are treated alike, which is safer and
 earns less."""
-TARGETS = (0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25)
-"""Targets for the bound on the disparity, as shares of the tolerance."""
-BY_LOT = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85)
+MARGINS = tuple(5.0 * 0.92**k for k in range(38))
+"""For each of these margins, the candidate with the largest reward is tested: see `Candidate`."""
+BY_LOT = tuple(k / 20 for k in range(20))
 """Probabilities with which people just below a threshold are accepted."""
 LIKELY = 0.05
 """Prior standard deviation of the error of a model's log odds in a group."""
@@ -47,8 +47,10 @@ class Candidate:
     reward: float
     bound: float
     """Expected bound on the disparity."""
-    target: float = 0.0
-    """Target for the bound on the disparity."""
+    margin: float = 0.0
+    """The distance from the disparity to the tolerance, over the distance from the disparity to its
+    expected bound. At 1 the candidate passes its test about every other time, at 2 nearly always,
+    whatever its rule."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,9 @@ def candidates(lesson: Lesson, wish: Wish) -> tuple[list[Candidate], Model, Enco
         decision = _decision(matrix, outlook.advantage(share * full, rule), encoding, wish)
         found += _rules(LearnedPolicy(wish.kind, encoding, decision, 0.0), matrix, outlook, wish)
         wish.progress(step + 3, steps)
-    return _path(found, wish.omega), model, bent, guess
+    margin = np.array([one.margin for one in found])
+    reward = np.array([one.reward for one in found])
+    return [found[k] for k in _best(margin, reward)], model, bent, guess
 
 
 def _outlook(
@@ -281,11 +285,28 @@ def _rules(policy: LearnedPolicy, matrix: Floats, outlook: Outlook, wish: Wish) 
                 mixed = replace(rule, follow=follow, otherwise=everyone, explore=wish.explore)
                 policies.append(mixed)
                 chances.append(mixed.chance(above))
-    told = sums.forecast(np.array(chances), wish.people, wish.delta)
+    disparity, reward, bound = sums.forecast(np.array(chances), wish.people, wish.delta)
+    spare = (wish.omega - disparity) / np.maximum(bound - disparity, 1e-9)
     return [
-        Candidate(mixed, *map(float, figures))
-        for mixed, *figures in zip(policies, *told, strict=True)
+        Candidate(policies[k], *(float(x[k]) for x in (disparity, reward, bound, spare)))
+        for k in _best(spare, reward)
     ]
+
+
+def _best(margin: Floats, reward: Floats) -> list[int]:
+    """Return the index with the largest reward at each margin, the largest margin first.
+
+    The tests of different candidates use the same people, so they mostly fail or pass together:
+    those with a larger margin pass whenever those with a smaller one do.
+    """
+    found: list[int] = []
+    for least in MARGINS:
+        within = np.flatnonzero(margin >= least)
+        if len(within):
+            best = int(within[np.argmax(reward[within])])
+            if not found or reward[best] > reward[found[-1]]:
+                found.append(best)
+    return found or [int(np.argmax(margin))]
 
 
 def _decision(matrix: Floats, advantage: Floats, encoding: Encoding, wish: Wish) -> Model:
@@ -326,19 +347,6 @@ def _thresholds(margin: Floats, decision: Model, kind: Kind) -> Floats:
 
 def _some_of(values: Floats, number: int) -> Floats:
     return values[np.unique(np.linspace(0, len(values) - 1, number).round().astype(int))]
-
-
-def _path(found: list[Candidate], omega: float) -> list[Candidate]:
-    """Return the best candidate for each target, the safest first."""
-    path: list[Candidate] = []
-    for share in TARGETS:
-        within = [one for one in found if one.bound <= share * omega]
-        if not within:
-            continue
-        best = max(within, key=lambda one: one.reward)
-        if not path or best.reward > path[-1].reward:
-            path.append(replace(best, target=share * omega))
-    return path or [min(found, key=lambda one: one.bound)]
 
 
 def as_chance(model: Model, encoding: Encoding, columns: Mapping[str, Values]) -> Floats:
