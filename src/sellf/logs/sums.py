@@ -5,6 +5,7 @@ additive, so an engine can compute them where the data are stored.
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,7 +217,8 @@ def added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) 
     """
     parts = [slice(i, i + BLOCK) for i in range(0, max(len(codes), 1), BLOCK)]
     found = [_added(codes[part], groups, person.take(part), overlap) for part in parts]
-    return Sums(*(sum(each[1:], start=each[0]) for each in zip(*found, strict=True)))
+    columns: Any = zip(*found, strict=True)
+    return Sums(*(reduce(np.add, column) for column in columns))
 
 
 def _added(codes: NDArray[np.intp], groups: int, person: Person, overlap: float) -> Sums:

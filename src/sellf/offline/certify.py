@@ -48,13 +48,16 @@ def test(
     share: float,
 ) -> list[Tested]:
     """Return every candidate with its bounds, in the order of `path`."""
-    chances = [one.policy.probability(columns) for one in path]
-    highs = _until(
-        lambda chance: _disparity(rest, rate, chance, delta), lambda high: high <= omega, chances
-    )
-    lows = _until(
-        lambda chance: _gain(rest, chance, cost, delta, share), lambda low: low >= 0, chances[::-1]
-    )[::-1]
+
+    # The probabilities of one candidate at a time: of a large log, those of all need much memory.
+    def high(one: Candidate) -> float:
+        return _disparity(rest, rate, one.policy.probability(columns), delta)
+
+    def low(one: Candidate) -> float:
+        return _gain(rest, one.policy.probability(columns), cost, delta, share)
+
+    highs = _until(high, lambda value: value <= omega, path)
+    lows = _until(low, lambda value: value >= 0, path[::-1])[::-1]
     return [
         Tested(one, high, low, high is not None and high <= omega, low is not None and low >= 0)
         for one, high, low in zip(path, highs, lows, strict=True)
@@ -62,15 +65,18 @@ def test(
 
 
 def _until(
-    bound: Callable[[Floats], float], passes: Callable[[float], bool], chances: Sequence[Floats]
+    bound: Callable[[Candidate], float],
+    passes: Callable[[float], bool],
+    path: Sequence[Candidate],
 ) -> list[float | None]:
     """Return the bounds up to the first that does not pass, and None after it."""
     found: list[float | None] = []
-    for chance in chances:
-        found.append(bound(chance))
-        if not passes(found[-1] or 0.0):
+    for one in path:
+        value = bound(one)
+        found.append(value)
+        if not passes(value):
             break
-    return [*found, *[None] * (len(chances) - len(found))]
+    return [*found, *[None] * (len(path) - len(found))]
 
 
 def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float:
@@ -80,10 +86,8 @@ def _disparity(rest: History, rate: Rate, chance: Floats, delta: float) -> float
     these differences, and which one does not depend on the log. The largest bound therefore falls
     below the disparity with probability delta at most.
     """
-    parts = [
-        Part(1.0, sample, utility(rate, chance_of(chance, rows)), PROPOSED)
-        for _, rows, sample in rest.groups
-    ]
+    target = utility(rate, Chance(chance))
+    parts = [Part(1.0, sample, target, PROPOSED) for _, sample in rest.groups]
     ends = []
     for first, second in combinations(parts, 2):
         low, high = bounds.both([first, negative(second)], delta)

@@ -233,10 +233,8 @@ class _Rules:
         every = chance_of(chance)
         accepted = Part(1.0, sample, utility(TABLE["demographic"].alone, every), "rule")
         earned = Part(1.0, sample, reward(every, self.cost), "rule")
-        own = [
-            Part(1.0, group, utility(self.rate, chance_of(chance, where)), "rule")
-            for _, where, group in self.history.groups
-        ]
+        target = utility(self.rate, every)
+        own = [Part(1.0, sample, target, "rule") for _, sample in self.history.groups]
         lower, found = differences(own, delta)
         return Cutoff(
             at,
@@ -256,10 +254,10 @@ class _Rules:
         groups = self.history.groups
         each = delta / (len(places) * len(groups))
         tables: list[list[tuple[Interval, Interval, Interval]]] = []
-        for _, where, sample in groups:
+        for _, sample in groups:
             own = []
             for place in places:
-                chance = Chance((self.values[where] >= place).astype(float))
+                chance = Chance((self.values >= place).astype(float))
                 parts = (
                     (utility(TABLE["demographic"].alone, chance), 0.0, 1.0),
                     (reward(chance, self.cost), -self.cost, 1 - self.cost),
@@ -272,7 +270,7 @@ class _Rules:
                 own.append((found[0], found[1], found[2]))
                 told(len(places) + sum(map(len, tables)) + len(own), total)
             tables.append(own)
-        shares = [sample.people / self.history.everyone.people for _, _, sample in groups]
+        shares = [sample.people / self.history.everyone.people for _, sample in groups]
         chosen: dict[tuple[int, ...], None] = {}
         for level in np.linspace(0.02, 0.98, COUNT):
             picks = [

@@ -1,6 +1,6 @@
 """Encoding of columns as numbers, which is learned once and saved as JSON without loss."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ LEVELS = 30
 """Maximum number of levels of a column of words; rarer words are encoded as other."""
 BINS = 6
 """Number of bins that a scorecard cuts a numeric feature into."""
+BLOCK = 1 << 16
+"""Number of rows that are encoded at once where the encoded columns are not kept."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,20 @@ class Encoding:
 
     def encode(self, columns: Mapping[str, Values]) -> Floats:
         """Return the encoded columns, one row per person."""
+        return self._encode(self._values(columns), slice(None))
+
+    def blocks(self, columns: Mapping[str, Values]) -> Iterator[Floats]:
+        """Yield the encoded columns of some people at a time, in order."""
+        values = self._values(columns)
+        count = max((len(own) for own in values.values()), default=0)
+        for start in range(0, max(count, 1), BLOCK):
+            yield self._encode(values, slice(start, start + BLOCK))
+
+    def _encode(self, values: Mapping[str, Values], rows: slice) -> Floats:
+        return np.column_stack([f.encode(values[f.name][rows]) for f in self.features])
+
+    def _values(self, columns: Mapping[str, Values]) -> dict[str, Values]:
+        """Return the columns that are needed, which are checked."""
         if not hasattr(columns, "__getitem__") or not hasattr(columns, "__contains__"):
             raise InputError(
                 f"columns is a {type(columns).__name__}: give the features by name, as a mapping "
@@ -95,7 +111,7 @@ class Encoding:
         if len({len(own) for own in values.values()}) > 1:
             lengths = ", ".join(f"{name!r} {len(own):,}" for name, own in values.items())
             raise InputError(f"columns differ in length ({lengths}): give one value per person.")
-        return np.column_stack([f.encode(values[f.name]) for f in self.features])
+        return values
 
     def labels(self) -> list[str]:
         """Return a name for each encoded column."""

@@ -76,7 +76,7 @@ class History:
     @cached_property
     def everyone(self) -> Sample:
         """The sample of all people."""
-        return self._sample(self.person, len(self.rows.names), slice(None))
+        return self._sample(len(self.rows.names), None)
 
     @cached_property
     def people(self) -> int:
@@ -86,18 +86,21 @@ class History:
         return len(np.unique(self.everyone.units[~self.looked]))
 
     @cached_property
-    def groups(self) -> list[tuple[Any, NDArray[np.intp], Sample]]:
-        """The name, the rows and the sample of each group."""
+    def groups(self) -> list[tuple[Any, Sample]]:
+        """The name and the sample of each group."""
         found = []
         for place, name in enumerate(self.rows.names):
             rows = np.flatnonzero(self.rows.codes == place)
-            found.append((name, rows, self._sample(self.person.take(rows), place, rows)))
+            found.append((name, self._sample(place, rows)))
         return found
 
-    def _sample(self, person: Person, place: int, rows: "NDArray[np.intp] | slice") -> Sample:
+    def _sample(self, place: int, where: NDArray[np.intp] | None) -> Sample:
+        person = self.person if where is None else self.person.take(where)
         rng = np.random.default_rng([self.seed, person.digest(), 20, place])
-        looked = None if self.looked is None else self.looked[rows]
-        return Sample(person, self.overlap, rng, estimated=self.estimated, looked=looked)
+        looked = self.looked if self.looked is None or where is None else self.looked[where]
+        return Sample(
+            self.person, where, self.overlap, rng, estimated=self.estimated, looked=looked
+        )
 
 
 def reading_options(given: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ candidate that passes exceeds the tolerance, and with probability 1 - delta none
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from sellf.offline.card import card_of
 from sellf.offline.certify import Tested, test
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.learn import (
+    Candidate,
     Lesson,
     Wish,
     as_chance,
@@ -203,8 +205,7 @@ def improve(
             f"the log has {history.everyone.people:,} people: to learn a policy and to certify it, "
             f"give a log of at least {FEWEST} people."
         )
-    learn, certify = _split(history)
-    columns = _columns(history, names, use_group)
+    parts = _split(history)
     wish = Wish(
         rate,
         cost,
@@ -213,15 +214,15 @@ def improve(
         kind,
         use_group,
         explore,
-        len(certify),
+        len(parts[1]),
         progress or (lambda done, of: None),
     )
-    path, model, encoding, guess = candidates(_lesson(history, columns, learn), wish)
-    others = {name: values[certify] for name, values in columns.items()}
-    guess = _placed(learn, guess, certify, as_chance(model, encoding, others), history.rows.count)
-    rest, kept = _others(history, learn, certify, guess)
-    others = {name: values[kept] for name, values in columns.items()}
-    tested = test(path, rest, others, rate, cost, omega, delta, share)
+    learned = _learned(history, names, parts, wish, horizon)
+    # Of a large log, everybody's rows need much memory beside those of the held-out people.
+    del history
+    tested = test(learned.path, learned.rest, learned.columns, rate, cost, omega, delta, share)
+    rest = replace(learned.rest)  # without the samples that the tests have made
+    learned = replace(learned, rest=rest)
     found = Improvement(
         policy=None,
         notion=notion,
@@ -231,18 +232,80 @@ def improve(
         reward_at_least=share,
         tested=tuple(tested),
         chosen=max((k for k, one in enumerate(tested) if one.fair and one.earns), default=None),
-        people=(history.everyone.people - rest.people, rest.people),
+        people=learned.people,
         whatif=None,
         sentence="",
-        finite_sample=not history.estimated,
-        warnings=(*history.warnings, *((history.void,) if history.void else ())),
+        finite_sample=not rest.estimated,
+        warnings=(*rest.warnings, *((rest.void,) if rest.void else ())),
     )
-    if horizon is not None and found.chosen is not None:
-        chance = tested[found.chosen].candidate.policy.probability(columns)
-        state = {name: columns[name] for name in names}
-        over = long_term(history, state, guess, chance, rate, cost, horizon)
-        found = replace(found, long_term=over)
-    return _with_policy(found, rest, others)
+    if learned.simulated is not None and found.chosen is not None:
+        policy = tested[found.chosen].candidate.policy
+        found = replace(found, long_term=learned.simulated(policy))
+    return _with_policy(found, learned)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What was learned from one part of a log, and the other part."""
+
+    path: list[Candidate]
+    rest: History
+    """The held-out people, with those of the others who serve as their pilot."""
+    columns: dict[str, Values]
+    """The columns that policies decide from, of the same rows."""
+    people: tuple[int, int]
+    """Number of people used for learning, and number held out."""
+    simulated: Callable[[LearnedPolicy], LongTerm] | None
+    """Returns the long-term effect of a policy on everybody, if it is wanted."""
+
+
+def _learned(
+    history: History,
+    names: Sequence[str],
+    parts: tuple[NDArray[np.intp], NDArray[np.intp]],
+    wish: Wish,
+    horizon: int | None,
+) -> _Learned:
+    """Return candidates learned from some of the people, with the others.
+
+    Args:
+        history: everybody.
+        names: the features.
+        parts: the rows to learn from, and those to certify on.
+        wish: the requirements on a policy.
+        horizon: number of decisions over which a policy is simulated; None: no simulation.
+    """
+    learn, certify = parts
+    columns = _columns(history, names, wish.use_group)
+    path, model, encoding, guess = candidates(_lesson(history, columns, learn), wish)
+    others = {name: values[certify] for name, values in columns.items()}
+    guess = _placed(learn, guess, certify, as_chance(model, encoding, others), history.rows.count)
+    rest, kept = _others(history, learn, certify, guess)
+    simulated = None
+    if horizon is not None:
+        simulated = partial(_simulated, history, columns, names, guess, wish, horizon)
+    return _Learned(
+        path,
+        rest,
+        {name: values[kept] for name, values in columns.items()},
+        (history.everyone.people - rest.people, rest.people),
+        simulated,
+    )
+
+
+def _simulated(
+    history: History,
+    columns: dict[str, Values],
+    names: Sequence[str],
+    guess: Floats,
+    wish: Wish,
+    horizon: int,
+    policy: LearnedPolicy,
+) -> LongTerm:
+    """Return the effect of a policy over several decisions about everybody."""
+    state = {name: columns[name] for name in names}
+    chance = policy.probability(columns)
+    return long_term(history, state, guess, chance, wish.rate, wish.cost, horizon)
 
 
 def _columns(history: History, names: Sequence[str], use_group: bool) -> dict[str, Values]:
@@ -271,38 +334,35 @@ def _lesson(history: History, columns: dict[str, Values], rows: NDArray[np.intp]
     )
 
 
-def _with_policy(found: Improvement, rest: History, columns: dict[str, Values]) -> Improvement:
-    """Return the result with the chosen policy, its effects and its card, or with the refusal.
-
-    Args:
-        found: the result without them.
-        rest: the held-out people.
-        columns: the columns that the policy decides from.
-    """
+def _with_policy(found: Improvement, learned: _Learned) -> Improvement:
+    """Return the result with the chosen policy, its effects and its card, or with the refusal."""
+    rest, columns = learned.rest, learned.columns
     if found.chosen is None:
         return replace(found, sentence=refusal(found, rest.void))
     policy = found.tested[found.chosen].candidate.policy
-    chances = {NOW: rest.current, PROPOSED: policy.probability(columns)}
-    question = Question(rest, chances, found.delta)
+    proposed = policy.probability(columns)
+    found = replace(found, segments=_segments(rest, proposed, columns))
+    question = Question(rest, {NOW: rest.current, PROPOSED: proposed}, found.delta)
     notions = [define(found.notion)]
     beside = compared(question, "the new policy", notions, found.cost, found.omega)
     found = replace(found, whatif=beside)
     found = replace(found, sentence=promise(found), warnings=(*found.warnings, *unusual(found)))
-    counts = slice(None) if rest.looked is None else ~rest.looked
-    now = rest.person.accepted if rest.current is None else rest.current
-    found = replace(
-        found,
-        segments=segments(
-            {name: values[counts] for name, values in columns.items() if name in rest.extra},
-            rest.rows.codes[counts],
-            list(rest.rows.names),
-            now[counts],
-            policy.probability(columns)[counts],
-        ),
-        price=_price(rest, policy, columns, found) if policy.explore else None,
-    )
+    if policy.explore:
+        found = replace(found, price=_price(rest, policy, columns, found))
     card = card_of(found, policy)
     return replace(found, policy=describe(policy, {"promise": found.sentence}, card))
+
+
+def _segments(rest: History, proposed: Floats, columns: dict[str, Values]) -> tuple[Segment, ...]:
+    counts = slice(None) if rest.looked is None else ~rest.looked
+    now = rest.person.accepted if rest.current is None else rest.current
+    return segments(
+        {name: values[counts] for name, values in columns.items() if name in rest.extra},
+        rest.rows.codes[counts],
+        list(rest.rows.names),
+        now[counts],
+        proposed[counts],
+    )
 
 
 def _price(

@@ -14,7 +14,7 @@ from sellf.logs.person import Floats, Person
 from sellf.offline.advantage import Outlook, plan
 from sellf.offline.bins import binned
 from sellf.offline.encoding import Encoding, learn_encoding
-from sellf.offline.models import RIDGE, Linear, Model, fit_linear, fit_trees, predict
+from sellf.offline.models import RIDGE, Linear, Model, fit_linear, fit_trees, margins, predict
 from sellf.offline.policy import POINTS, Kind, LearnedPolicy
 
 MOST_FITTED = 300_000
@@ -351,7 +351,7 @@ def _some_of(values: Floats, number: int) -> Floats:
 
 def as_chance(model: Model, encoding: Encoding, columns: Mapping[str, Values]) -> Floats:
     """Return a model's predicted probabilities for other people."""
-    return expit(model.margin(encoding.encode(columns)))
+    return expit(margins(model, encoding, columns))
 
 
 def describe(policy: LearnedPolicy, facts: dict[str, Any], card: str) -> LearnedPolicy:

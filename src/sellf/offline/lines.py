@@ -171,6 +171,6 @@ def reward(chance: Chance | None, cost: float) -> Target:
     return Target(of, None, shared=True)
 
 
-def chance_of(values: Floats | None, rows: Any = slice(None)) -> Chance | None:
-    """Return a policy's probabilities at some rows; None for the decisions of the log."""
-    return None if values is None else Chance(np.asarray(values, np.float64)[rows])
+def chance_of(values: Floats | None) -> Chance | None:
+    """Return a policy's probabilities; None for the decisions of the log."""
+    return None if values is None else Chance(np.asarray(values, np.float64))

@@ -1,5 +1,6 @@
 """Models of a probability: logistic regression with sign constraints, and boosted trees."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,7 +10,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from sellf.errors import InputError
+from sellf.logs.names import Values
 from sellf.logs.person import Floats
+from sellf.offline.encoding import Encoding
 
 RIDGE = 1e-3
 """Weight of the squared coefficients, per person."""
@@ -25,6 +28,11 @@ class Model(Protocol):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the model's parameters as arrays."""
         ...
+
+
+def margins(model: Model, encoding: Encoding, columns: Mapping[str, Values]) -> Floats:
+    """Return the log odds of people, whose columns are encoded block by block."""
+    return np.concatenate([model.margin(matrix) for matrix in encoding.blocks(columns)])
 
 
 def predict(model: Model, matrix: Floats) -> Floats:

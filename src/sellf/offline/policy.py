@@ -13,7 +13,7 @@ from sellf.errors import InputError
 from sellf.logs.names import Values
 from sellf.logs.person import Floats
 from sellf.offline.encoding import Encoding, from_dict
-from sellf.offline.models import Linear, Model, Trees, from_arrays
+from sellf.offline.models import Linear, Model, Trees, from_arrays, margins
 
 FORMAT = 2
 Kind: TypeAlias = Literal["logistic", "scorecard", "boosting"]
@@ -66,7 +66,7 @@ class LearnedPolicy:
 
     def margin(self, columns: Mapping[str, Values]) -> Floats:
         """Return the margin of each person above the threshold."""
-        return self.model.margin(self.encoding.encode(columns)) - self.threshold
+        return margins(self.model, self.encoding, columns) - self.threshold
 
     def probability(self, columns: Mapping[str, Values]) -> Floats:
         """Return the probability of acceptance of each person.

@@ -7,7 +7,7 @@ expected spread. Its rows are excluded afterwards, so these choices are fixed fo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ BLOCK = 1 << 15
 """Number of rows that are processed at once, such that intermediate results stay in the cache."""
 REMEMBERED_CHANCES = 8
 """Number of policies whose probabilities at the rows of a part are kept."""
+REMEMBERED_VALUES = 5_000_000
+"""Number of those probabilities, unless two policies have more."""
 NONE = Affine()
 """The slope of forms that need no outcome."""
 REMEMBERED = 64
@@ -40,6 +42,8 @@ REACHES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.15, 0.1, 0.06, 0.03)
 """Candidate reaches, as shares of the largest reach."""
 CUBES_ROWS = 30_000
 """Number of rows above which bounding third moments gains nothing."""
+
+T = TypeVar("T")
 
 
 class Fit(NamedTuple):
@@ -125,33 +129,44 @@ def _dot(a: Floats, b: Floats) -> float:
 class Sample:
     """The rows of one group, or of everybody."""
 
-    person: Person
+    log: Person
+    """All rows of the log."""
+    where: NDArray[np.intp] | None
+    """Indices of this sample's rows; None: all of them."""
     overlap: float
     rng: np.random.Generator = field(repr=False)
     estimated: bool = False
     """Whether propensities were estimated: nothing is truncated and intervals are asymptotic."""
     looked: NDArray[np.bool_] | None = field(default=None, repr=False)
-    """Mask of the pilot's rows, with all rows of a person or none; None draws a pilot."""
+    """Mask of the pilot's rows in this sample, with all rows of a person or none; None draws a
+    pilot."""
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def units(self) -> NDArray[np.intp]:
         """The person of each row, numbered from 0 in the order of the rows."""
-        unit = self.person.unit
-        rows = len(self.person.accepted)
-        return np.arange(rows) if unit is None else np.unique(unit, return_inverse=True)[1]
+        unit = self.log.unit
+        if unit is None:
+            return np.arange(self._count)
+        own = unit if self.where is None else unit[self.where]
+        return np.unique(own, return_inverse=True)[1]
 
     @cached_property
     def people(self) -> int:
         """Number of people."""
-        if self.person.unit is None:
-            return len(self.person.accepted)
+        if self.log.unit is None:
+            return self._count
         return int(self.units.max(initial=-1)) + 1
+
+    @property
+    def _count(self) -> int:
+        """Number of rows."""
+        return len(self.log.accepted if self.where is None else self.where)
 
     @cached_property
     def _split(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         if self.estimated:
-            every = np.arange(len(self.person.accepted))
+            every = np.arange(self._count)
             return every, every
         if self.looked is not None:
             return np.flatnonzero(self.looked), np.flatnonzero(~self.looked)
@@ -159,14 +174,14 @@ class Sample:
         size = min(size, MOST_PILOT)
         chosen = np.zeros(self.people, dtype=bool)
         chosen[self.rng.choice(self.people, size, replace=False)] = True
-        rows = chosen if self.person.unit is None else chosen[self.units]
+        rows = chosen if self.log.unit is None else chosen[self.units]
         return np.flatnonzero(rows), np.flatnonzero(~rows)
 
     @cached_property
     def _outside(self) -> int:
         """Number of people outside the pilot."""
         few = self._split[0]
-        return self.people - len(few if self.person.unit is None else np.unique(self.units[few]))
+        return self.people - len(few if self.log.unit is None else np.unique(self.units[few]))
 
     @cached_property
     def rest(self) -> "Part":
@@ -179,12 +194,17 @@ class Sample:
         return self._part(self._split[0])
 
     def _part(self, rows: NDArray[np.intp]) -> "Part":
-        person = self.person.take(rows)
+        rows = self._placed(rows)
+        person = self.log.take(rows)
         if person.propensity is None or person.rejected_positive is not None:
             return Part(rows, person, np.zeros(len(rows)), self.overlap)
-        few = self.person.take(self._split[0])
+        few = self.log.take(self._placed(self._split[0]))
         guess = predictions(person, by_bin(few, self.overlap))
         return Part(rows, person, guess, self.overlap)
+
+    def _placed(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the indices in the log of some rows of this sample."""
+        return rows if self.where is None else self.where[rows]
 
     def moments(self, line: Line, fit: "Fit | None" = None) -> Moments:
         """Return the moments of a form's values, which give a lower bound on its mean.
@@ -194,7 +214,7 @@ class Sample:
             fit: the truncation, if it was already chosen for a similar form.
         """
         found: Moments | None = self._kept.get((line, fit))
-        if found is None and line.slope == NONE and self.person.pending is None:
+        if found is None and line.slope == NONE and self.log.pending is None:
             # Without a hidden outcome, lower and upper values are the same.
             opposite: Moments | None = self._kept.get((line * -1.0, fit))
             found = None if opposite is None else opposite.opposite()
@@ -211,7 +231,7 @@ class Sample:
             found = self._keep(line, mean)
         return found
 
-    def _keep(self, key: Any, found: Any) -> Any:
+    def _keep(self, key: Any, found: T) -> T:
         if len(self._kept) >= REMEMBERED:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = found
@@ -259,19 +279,14 @@ class Sample:
 
 
 class Own(NamedTuple):
-    """The coefficients of a form at the rows of a part."""
+    """The coefficients of a form at some rows."""
 
-    slope: Affine | Floats | float
+    slope: Floats | float
     seen: float
     decided: float
-    level: Affine | Floats | float
+    level: Floats | float
     rises: bool | None
     """Whether the slope is positive in all rows (True), negative in all (False), or unknown."""
-
-    def take(self, rows: slice) -> "Own":
-        """Return their values at some rows."""
-        slope, level = (x.at(rows) if isinstance(x, Affine) else x for x in (self[0], self[3]))
-        return self._replace(slope=slope, level=level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +294,7 @@ class Part:
     """Some of a sample's rows."""
 
     rows: NDArray[np.intp]
+    """Their indices in the log."""
     person: Person
     guess: Floats
     """The predicted outcome, f."""
@@ -340,7 +356,7 @@ class Part:
         own, unit = self._own(line), self.person.unit
 
         def of(rows: slice) -> Floats:
-            values = self._values(own.take(rows), largest, rows)
+            values = self._values(own(rows), largest, rows)
             return by_unit(Side(values, None), None if unit is None else unit[rows]).part
 
         return of
@@ -362,22 +378,27 @@ class Part:
     def _farthest(self) -> float:
         return float(self._deviation.max(initial=0.0))
 
-    def _own(self, line: Line) -> "Own":
-        """Return the coefficients of a form at the rows of this part."""
+    def _own(self, line: Line) -> Callable[[slice], "Own"]:
+        """Return a function from rows of this part to the coefficients of a form there."""
         low, high = line.slope.ends
         rises = low >= 0 if low >= 0 or high <= 0 else None
         slope, level = (
             Affine(x.constant, tuple((self._taken(chance), w) for chance, w in x.terms))
             for x in (line.slope, line.level)
         )
-        return Own(slope, line.seen, line.decided, level, rises)
+
+        def of(rows: slice) -> Own:
+            return Own(slope.at(rows), line.seen, line.decided, level.at(rows), rises)
+
+        return of
 
     def _taken(self, chance: Chance) -> Chance:
         """Return a policy's probabilities at the rows of this part."""
         found = self._chances.get(chance)
         if found is None:
             found = Chance(chance.values[self.rows])
-            if len(self._chances) >= REMEMBERED_CHANCES:
+            most = max(REMEMBERED_VALUES // max(len(self.rows), 1), 2)
+            if len(self._chances) >= min(most, REMEMBERED_CHANCES):
                 del self._chances[next(iter(self._chances))]
             self._chances[chance] = found
         return found
@@ -444,7 +465,8 @@ class Part:
     def _plain(self, rows: Any) -> tuple[Floats, Floats]:
         """Return both scores of some rows without truncation."""
         low, high = self._all_plain
-        return (low[rows],) * 2 if low is high else (low[rows], high[rows])
+        found = low[rows]
+        return found, found if low is high else high[rows]
 
     @cached_property
     def _all_plain(self) -> tuple[Floats, Floats]:
@@ -526,7 +548,7 @@ class Part:
         Both combine the observed and the predicted moments: those observed for few people are noisy
         where propensities are small, those predicted are not.
         """
-        own, reach = self._own(line).take(slice(None)), np.asarray(reaches)[:, None]
+        own, reach = self._own(line)(slice(None)), np.asarray(reaches)[:, None]
         person = self.person
         rows = self._values(own, reach)
         seen = np.stack([by_unit(Side(row, None), person.unit).part for row in rows])

@@ -249,22 +249,17 @@ class Question:
         return None if low is None or high is None else Interval(low, ratio - 1, high)
 
     @cached_property
-    def _chances(self) -> list[dict[str, Chance | None]]:
-        """Both policies' probabilities for each group's people, and for everybody."""
-        where = [*(rows for _, rows, _ in self.history.groups), slice(None)]
-        return [
-            {name: chance_of(values, rows) for name, values in self.policies.items()}
-            for rows in where
-        ]
+    def _chances(self) -> dict[str, Chance | None]:
+        return {name: chance_of(values) for name, values in self.policies.items()}
 
     def _of_everyone(self, target: Callable[[Chance | None], Target]) -> dict[str, Part]:
-        return _parts(self.history.everyone, self._chances[-1], target)
+        return _parts(self.history.everyone, self._chances, target)
 
     def _parts(self, rate: Rate) -> list[dict[str, Part]]:
         """Return each group's utility under both policies."""
         return [
-            _parts(sample, own, lambda chance: utility(rate, chance))
-            for (_, _, sample), own in zip(self.history.groups, self._chances[:-1], strict=True)
+            _parts(sample, self._chances, lambda chance: utility(rate, chance))
+            for _, sample in self.history.groups
         ]
 
     def _by_group(self, measure: str, rate: Rate) -> list[Change]:
