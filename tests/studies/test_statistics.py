@@ -1,4 +1,4 @@
-"""What ± means: half of the 95 % interval over seeds, and nothing else."""
+"""What ± means: half of the 95% interval over seeds, and nothing else."""
 
 import numpy as np
 import pytest
@@ -30,10 +30,10 @@ def test_a_curve_of_several_seeds_has_their_interval_and_of_one_its_deviation():
     ("seeds", "name"),
     [
         ([1, 1], "standard deviation over deployments"),
-        ([3, 5], "95 % interval over training seeds"),
+        ([3, 5], "95% interval over training seeds"),
         (
             [1, 5],
-            "95 % interval over training seeds; with one seed, standard deviation over deployments",
+            "95% interval over training seeds; with one seed, standard deviation over deployments",
         ),
     ],
 )

@@ -39,7 +39,7 @@ class Held:
     held: int
     low: float
     high: float
-    """`low` and `high` are an exact 95 % interval of the coverage."""
+    """`low` and `high` are an exact 95% interval of the coverage."""
     width: float
     """The mean width of the intervals."""
 
@@ -87,7 +87,7 @@ class MaskTest(Measured):
             f"log draws {self.people:,} of them with replacement, decides with chances that depend "
             "on group and score (or predictions from the features), and hides what a real log "
             "would hide. All beliefs are true here by construction.",
-            "low and high: the share that would hold in the long run, with 95 % confidence.",
+            "low and high: the share that would hold in the long run, with 95% confidence.",
         ]
 
 

@@ -1,7 +1,7 @@
 """Sample sizes that would settle an undetermined verdict, by group.
 
 The true disparity is unknown, but the log restricts it. Sample sizes are chosen so that a new log,
-audited alone, is settled with a probability of about 80 %, averaged over the plausible disparities
+audited alone, is settled with a probability of about 80%, averaged over the plausible disparities
 (the *assurance* of a sample size: O'Hagan, Stevens and Campbell 2005).
 """
 

@@ -81,7 +81,7 @@ class Selection:
     impact_ratio: Interval
     """Ratio to the category with the highest rate among those that count."""
     small: bool
-    """Whether the category has less than 2 % of the people, so that it may be left out."""
+    """Whether the category has less than 2% of the people, so that it may be left out."""
     unknown: bool
     """Whether it holds the people whose category is not known, who are counted only."""
 
@@ -180,7 +180,7 @@ class Panel(Measured):
             if row.unknown:
                 lines.append(f"{rate}; category not known, counted only")
                 continue
-            mark = ", less than 2 % of the people" if row.small else ""
+            mark = ", less than 2% of the people" if row.small else ""
             ratio, span = row.impact_ratio, row.selection_rate
             lines.append(
                 f"{rate}, {span.value:.3f} ({span.low:.3f} to {span.high:.3f}); impact ratio "

@@ -83,7 +83,7 @@ def audit(
             "false-positive-rate" (P(A = 1 | Y = 0)) or "equalized-odds" (the larger of the
             disparities in opportunity and in the false-positive rate).
         omega: the tolerated disparity.
-        delta: one minus the confidence level: 0.05 for 95 % confidence.
+        delta: one minus the confidence level: 0.05 for 95% confidence.
         overlap: the smallest propensity used for weighting; below it, the accepted say nothing
             about the rejected.
         model: "boosting" or "logistic", the model of propensities that are not known.

@@ -73,7 +73,7 @@ def truth() -> dict[Notion, dict[Any, float]]:
 
 
 def _policy(by_class: np.ndarray) -> np.ndarray:
-    # All propensities are at least 6 %: this overlap is what makes an audit possible.
+    # All propensities are at least 6%: this overlap is what makes an audit possible.
     return 0.06 + 0.92 / (1 + np.exp(-15 * (by_class - COST)))
 
 

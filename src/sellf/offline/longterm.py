@@ -35,7 +35,7 @@ ROWS_DRAWN = 8_000_000
 
 
 class Figure(NamedTuple):
-    """A figure of the model with its 95 % range over bootstrap draws of people."""
+    """A figure of the model with its 95% range over bootstrap draws of people."""
 
     low: float
     value: float

@@ -270,7 +270,7 @@ def _settle(audit: Audit, *, alone: bool) -> Block:
                 needed.labels[name] for name in names
             ],
         },
-        f"What would settle {audit.notion} in about 80 % of cases, audited alone",
+        f"What would settle {audit.notion} in about 80% of cases, audited alone",
         "" if alone else str(needed),  # a page about one notion says it at the top
     )
 

@@ -41,6 +41,8 @@ class Series:
     """Whether to draw small points, for minor series."""
     step: bool = False
     """Whether the line is a step function, as a Pareto front is."""
+    beside: str = ""
+    """The name of another series whose legend entry is also this one's."""
 
     @property
     def marker(self) -> Marker:
@@ -179,13 +181,18 @@ WIDE = 0.5
 
 
 def zoomed(shares: Iterable[float]) -> tuple[float, float]:
-    """Return the part of an axis from 0 to 1 in which shares differ; NaN is left out."""
+    """Return the part of an axis from 0 to 1 in which shares differ; NaN is left out.
+
+    Its ends are round numbers, which do not collide with the labels beside them.
+    """
     known = [share for share in shares if share == share] or [0.0, 1.0]
     low, high = min(known), max(known)
     if high - low > WIDE:
         return 0.0, 1.0
     around = max(high - low, 0.02) / 4
-    return max(round(low - around, 2), 0.0), min(round(high + around, 2), 1.0)
+    step = 0.1 if high - low > WIDE / 3 else 0.05 if high - low > WIDE / 10 else 0.01
+    first, last = math.floor((low - around) / step), math.ceil((high + around) / step)
+    return max(round(first * step, 2), 0.0), min(round(last * step, 2), 1.0)
 
 
 def numbers(values: Any) -> list[Number]:

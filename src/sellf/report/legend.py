@@ -7,9 +7,9 @@ from sellf.report.svg import bar_swatch, swatch, tag
 
 
 def entries(chart: Chart) -> list[dict[str, Any]]:
-    """Return the entries of a chart's legend; `key` identifies what a click shows or hides."""
+    """Return the entries of a chart's legend; `key` names what a click shows or hides."""
     if isinstance(chart, Plot):
-        found = [_entry(str(i), s.name, _series(s)) for i, s in enumerate(chart.series)]
+        found = _plotted(chart.series)
         if chart.spread:
             found.append(_entry(None, chart.spread, bar_swatch(7, faint=True)))
         return found
@@ -24,6 +24,18 @@ def entries(chart: Chart) -> list[dict[str, Any]]:
             found.append(_entry(None, chart.band[2], bar_swatch(2, faint=True)))
         return found
     return [_entry(str(k), name, _part(k)) for k, name in enumerate(chart.parts)]
+
+
+def _plotted(series: list[Series]) -> list[dict[str, Any]]:
+    """Return one entry for each series and those beside it, whose keys are separated by blanks."""
+    places: dict[str, int] = {}
+    for i, one in enumerate(series):
+        if not one.beside:
+            places.setdefault(one.name, i)
+    keys: dict[int, list[str]] = {}
+    for i, one in enumerate(series):
+        keys.setdefault(places.get(one.beside, i), []).append(str(i))
+    return [_entry(" ".join(k), series[i].name, _series(series[i])) for i, k in keys.items()]
 
 
 def _series(series: Series) -> Any:

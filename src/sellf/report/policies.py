@@ -219,13 +219,13 @@ def _over_time(found: LongTerm) -> Section:
 
     chart = Plot(
         title=f"The {found.notion} disparity over time, in the fitted world",
-        text="Before each decision about everybody. The bands contain 95 % of new draws of people; "
+        text="Before each decision about everybody. The bands contain 95% of new draws of people; "
         "they do not say whether the model is right.",
         x_label="decisions about everybody",
         y_label="disparity",
         series=[series("now", "disparity_now", 1), series("proposed", "disparity_new", 0)],
         y_range=(0.0, None),
-        spread="95 % of draws",
+        spread="95% of draws",
     )
     return Section(
         "Over time: a model, not certified", [Paragraph(_capital(found.sentence)), chart]

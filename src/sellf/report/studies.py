@@ -180,7 +180,7 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | Non
     # If nothing is selected, all settings that were tried are shown with all their seeds.
     tried = [] if _repeats(cells) else cells
     rows = [row for row in rows if id(row.cell) in called]
-    series = [_tried(look[id(cell)], cell) for cell in tried if cell.grid]
+    series = [_tried(look[id(cell)], called[id(cell)], cell) for cell in tried if cell.grid]
     series += [_chosen(look[id(row.cell)], called[id(row.cell)], row) for row in rows]
     points = [(row.disparity.mean, row.reward.mean) for row in rows]
     front = pareto([gap for gap, _ in points], [reward for _, reward in points])
@@ -209,10 +209,10 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | Non
     )
 
 
-def _tried(look: int, cell: "Cell") -> Series:
+def _tried(look: int, name: str, cell: "Cell") -> Series:
     found = [record.evaluation for record in cell.grid]
     return Series(
-        f"{cell.algorithm}: tried",
+        f"{name}: tried",
         numbers(one.disparity for one in found),
         numbers(one.reward for one in found),
         points=True,
@@ -220,6 +220,7 @@ def _tried(look: int, cell: "Cell") -> Series:
         labels=[_settings(cell, record) for record in cell.grid],
         colour=look,
         style=look,
+        beside=name,
     )
 
 

@@ -1,6 +1,6 @@
 """Statistics of tables, figures, reports and the command line, in particular the meaning of ±.
 
-± is the half-width of the 95 % confidence interval of a mean over training seeds (Student's t). It
+± is the half-width of the 95% confidence interval of a mean over training seeds (Student's t). It
 is undefined for one seed; the standard deviation over deployments, labelled as such, may be shown
 instead.
 """
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LEVEL = 0.95
-INTERVAL = "95 % interval over training seeds"
+INTERVAL = "95% interval over training seeds"
 DEVIATION = "standard deviation over deployments"
 
 
@@ -20,7 +20,7 @@ class Estimate(NamedTuple):
 
     mean: float
     half: float | None
-    """Half-width of the 95 % interval over training seeds; None with one seed."""
+    """Half-width of the 95% interval over training seeds; None with one seed."""
     std: float
     """Standard deviation over deployments, averaged over the seeds."""
 
@@ -53,7 +53,7 @@ def estimate(by_seed: Sequence[np.ndarray]) -> Estimate:
 
 
 def half_widths(values: np.ndarray) -> np.ndarray:
-    """Return half-widths of 95 % t intervals over the first axis; NaN for fewer than two values."""
+    """Return half-widths of 95% t intervals over the first axis; NaN for fewer than two values."""
     from scipy.special import stdtrit
 
     known = ~np.isnan(values)

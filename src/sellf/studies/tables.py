@@ -26,7 +26,7 @@ from sellf.studies.summary import (
 )
 
 LEGEND = (
-    "Mean ± half of the 95 % interval over training seeds (standard deviation over deployments). "
+    "Mean ± half of the 95% interval over training seeds (standard deviation over deployments). "
     "Disparity: |Delta| over the window of decisions, averaged over time, with everyone's label. "
     "Exact: the same of the whole population under the policy, without a window. Saw: the "
     "disparity in the view that the algorithm itself has. Regret: what the best policy of the same "

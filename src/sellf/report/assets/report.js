@@ -250,7 +250,7 @@
       legend: { show: false, data: parts.map((_, k) => String(k)) },
       tooltip: { trigger: "axis", confine: true, axisPointer: { type: "shadow" }, formatter: (found) => {
         const i = pick[found[0].dataIndex];
-        return tip(chart.names[i], parts.map(([name, values], k) => [name, `${(100 * (values[i] || 0)).toFixed(1)} %`, box.swatches[String(k)]]));
+        return tip(chart.names[i], parts.map(([name, values], k) => [name, `${(100 * (values[i] || 0)).toFixed(1)}%`, box.swatches[String(k)]]));
       } },
       series: parts.map(([, values], k) => ({
         type: "bar", name: String(k), stack: "all", barWidth: 16, emphasis: { disabled: true },
@@ -313,16 +313,18 @@
   function legend(one, figureBox) {
     one.box.swatches = Object.create(null); // a group may be called __proto__
     for (const item of figureBox.querySelectorAll(".legend li[data-key]")) {
-      const key = item.dataset.key, button = element("button");
-      one.box.swatches[key] = item.querySelector("svg");
+      const keys = item.dataset.key.split(" "), button = element("button");
+      for (const key of keys) one.box.swatches[key] = item.querySelector("svg");
       button.type = "button";
       button.setAttribute("aria-pressed", "true");
       button.append(...item.childNodes);
       button.addEventListener("click", () => {
-        const off = !one.hidden.delete(key);
-        if (off) one.hidden.add(key);
+        const off = !one.hidden.has(keys[0]);
         button.setAttribute("aria-pressed", String(!off));
-        one.view.dispatchAction({ type: off ? "legendUnSelect" : "legendSelect", name: key });
+        for (const key of keys) {
+          if (off) one.hidden.add(key); else one.hidden.delete(key);
+          one.view.dispatchAction({ type: off ? "legendUnSelect" : "legendSelect", name: key });
+        }
       });
       item.append(button);
     }

@@ -46,7 +46,7 @@ def by_setting(cells: list[Cell], name: str) -> tuple[str, dict[Any, list[Record
 
 
 def learning_curve(records: list[Record], values: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Return decisions, means and half-widths of the 95 % interval over runs.
+    """Return decisions, means and half-widths of the 95% interval over runs.
 
     Neighbouring iterations of each run are averaged, until few points are left: their differences
     are noise, which would make lines hard to distinguish.

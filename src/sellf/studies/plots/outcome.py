@@ -147,7 +147,7 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
     figure.legend(handles, labels, loc="outside right upper", fontsize=9)
     note = (
         f"{task_name(done[0])}; hollow: every configuration, one seed; filled: the selected, with "
-        "95 % intervals over seeds (cut off at the frame)"
+        "95% intervals over seeds (cut off at the frame)"
     )
     return style.finish(figure, results, done, note)
 
