@@ -120,9 +120,18 @@ CLAIMS: dict[str, Callable[[Results], None]] = {
     "timing": times,
     "ablation-renyi": renyi,
     "ablation-disparity": beta,
-    "bound-terms": lambda found: by_group(found, "15-16", {"error": "most", "divergence": "root"}),
+    "bound-terms": lambda found: by_group(
+        found, "15-16", {"error": "most", "divergence": "root", "published_divergence": "most"}
+    ),
     "weights": lambda found: by_group(
-        found, "18-19", {"largest_weight": "most", "smallest_acceptance": "least"}
+        found,
+        "18-19",
+        {
+            "largest_weight": "most",
+            "published_largest_weight": "most",
+            "smallest_acceptance": "least",
+            "published_smallest_acceptance": "least",
+        },
     ),
     "paper-relu": lambda found: by_algorithm(found, "17"),
     "paper-extra": lambda found: by_algorithm(found, "20-24"),

@@ -22,6 +22,10 @@ class Table(ABC):
     def _table(self) -> dict[str, list[Any]]:
         """Return the columns, which have equal lengths."""
 
+    def _printed(self) -> dict[str, list[Any]]:
+        """Return the columns as they are printed."""
+        return self._table()
+
     def to_frame(self, backend: str | None = None) -> Any:
         """Return the rows as a data frame of pandas, Polars or PyArrow.
 
@@ -39,7 +43,7 @@ class Table(ABC):
         return nw.to_native(nw.from_dict(self._table(), backend=found))  # pyright: ignore
 
     def __str__(self) -> str:
-        columns = self._table()
+        columns = self._printed()
         cells = [[name, *map(_cell, values)] for name, values in columns.items()]
         names, *figures = [
             [cell.rjust(max(map(len, column))) for cell in column] if place else column

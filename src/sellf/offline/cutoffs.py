@@ -21,6 +21,7 @@ from sellf.numbers import confidence, or_none
 from sellf.offline.bounds import Part
 from sellf.offline.history import History, read, reading_options
 from sellf.offline.lines import Chance, chance_of, reward, utility
+from sellf.offline.result import ranged
 from sellf.offline.whatif import differences, interval, of_spread
 
 COUNT = 21
@@ -92,6 +93,13 @@ class Cutoffs(Table):
                 columns[name if end == "value" else f"{name}_{end}"] = column
         return columns
 
+    def _printed(self) -> dict[str, list[Any]]:
+        rows = [self.now, *self.rules, *self.by_group]
+        names = ("acceptance", "reward", "disparity")
+        told = {name: [ranged(getattr(rule, name)) for rule in rows] for name in names}
+        table = self._table()
+        return {name: table[name] for name in ("policy", "cutoff")} | told
+
     def __str__(self) -> str:
         best = self.best()
         if best is None:
@@ -99,9 +107,9 @@ class Cutoffs(Table):
         else:
             told = (
                 f"largest reward among those shown to be within {self.omega:g}: "
-                f"{_at(best, self.groups)}, reward {best.reward.low:.4f} to "
-                f"{best.reward.high:.4f} per person (now "
-                f"{self.now.reward.low:.4f} to {self.now.reward.high:.4f}), disparity "
+                f"{_at(best, self.groups)}, reward {best.reward.low:.3f} to "
+                f"{best.reward.high:.3f} per person (now "
+                f"{self.now.reward.low:.3f} to {self.now.reward.high:.3f}), disparity "
                 f"{best.disparity.low:.3f} to {best.disparity.high:.3f} (now "
                 f"{self.now.disparity.low:.3f} to {self.now.disparity.high:.3f})."
             )

@@ -107,8 +107,17 @@ class Improvement(Table):
             "chosen": ["<-" if k == self.chosen else "" for k in range(len(rows))],
         }
 
+    def _printed(self) -> dict[str, list[Any]]:
+        # Those after the first that is not within omega are only in the table.
+        last = sum(one.disparity is not None for one in self.tested)
+        return {name: column[:last] for name, column in self._table().items()}
+
     def __str__(self) -> str:
+        # The candidates explain why none is certified; otherwise the chosen one matters.
         parts = [super().__str__()]
+        if self.chosen is not None:
+            place, count = self.chosen + 1, len(self.tested)
+            parts = [self._title(), f"It is candidate {place} of {count}, from safest to boldest."]
         if self.policy is not None and self.policy.kind == "scorecard":
             parts.append(str(self.policy))
         if self.whatif is not None:

@@ -104,7 +104,7 @@ class WhatIf(Table):
             if change.group is None and what not in ("reward", "acceptance"):
                 what += " disparity"
             who = EVERYONE if change.group is None else say(change.group)
-            cells = (_range(change.now), _range(change.proposed), _range(change.change, sign=True))
+            cells = (ranged(change.now), ranged(change.proposed), ranged(change.change, sign=True))
             rows.append((what, who, *cells))
         widths = [max(len(row[k]) for row in rows) for k in range(5)]
         lines = [
@@ -146,7 +146,8 @@ class WhatIf(Table):
         return draw_changes(self)
 
 
-def _range(interval: Interval, *, sign: bool = False) -> str:
+def ranged(interval: Interval, *, sign: bool = False) -> str:
+    """Return an estimate with its interval, as it is printed."""
     plus = "+" if sign else ""
     value = defined(interval.value, f"{plus}z.3f")
     return f"{value} ({interval.low:{plus}z.3f} to {interval.high:{plus}z.3f})"

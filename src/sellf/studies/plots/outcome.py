@@ -30,7 +30,8 @@ def deployment(results: Results, cells: list[Cell]) -> "Figure | None":
             mean, spread = curve([run.evaluation.by_time[key] for run in cell.final])
             # Ended episodes are excluded; once all have ended, there is nothing to draw.
             there = ~np.isnan(mean)
-            style.line(axes, time[there], mean[there], np.nan_to_num(spread[there]), how, name)
+            half = np.nan_to_num(spread[there])
+            style.line(axes, time[there], mean[there], half, how, name, of=len(done))
     reward.set(title="reward (resource)", xlabel="decisions in deployment")
     gap.set(title=f"true disparity ({done[0].notion})", xlabel="decisions in deployment")
     style.plain_ticks(reward, gap)
@@ -46,8 +47,10 @@ def _acceptance(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]
     """Draw each group's share of accepted people, one line per algorithm."""
     names = cells[0].final[0].evaluation.groups
     fills = ("none", "full", "left", "right")
+    every: list[float] = []
     for row, (cell, (_, how)) in enumerate(zip(cells, looks, strict=True)):
         shares = np.mean([run.evaluation.acceptances.mean(axis=0) for run in cell.final], axis=0)
+        every += shares.tolist()
         axes.plot([shares.min(), shares.max()], [row, row], color=how.color, linewidth=1.5)
         for group, share in enumerate(shares):
             axes.plot(share, row, how.marker, color=how.color, markersize=8,
@@ -56,7 +59,9 @@ def _acceptance(axes: Any, cells: list[Cell], looks: list[tuple[str, style.Look]
         axes.plot([], [], "o", color="#444444", fillstyle=fills[group % 4], label=name)
     axes.set_yticks(range(len(cells)), [name for name, _ in looks], fontsize=8)
     axes.invert_yaxis()
-    axes.set(title="share accepted, by group", xlim=(-0.02, 1.02))
+    room = max(max(every) - min(every), 0.05) / 20
+    ends = (max(min(every) - room, -0.02), min(max(every) + room, 1.02))
+    axes.set(title="share accepted, by group", xlim=ends)
     axes.legend(fontsize=8)
 
 

@@ -46,6 +46,10 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)
 MARKERS = "osD^vP*Xh"
 
 
+MANY = 6
+"""Number of lines above which their bands are drawn fainter."""
+
+
 def looks(algorithms: Sequence[str]) -> list[Look]:
     """Return the looks of algorithms, the same as in reports."""
     return [_in_matplotlib(palette.LOOKS[i]) for i in palette.places_of(algorithms)]
@@ -105,16 +109,19 @@ def new(width: float, height: float) -> "Figure":
 
 
 def line(
-    axes: "Axes", x: np.ndarray, values: np.ndarray, half: np.ndarray | None, how: Look, name: str
-) -> None:
-    """Draw a line with some markers, and its band if there is one."""
+    axes: "Axes", x: np.ndarray, values: np.ndarray, half: np.ndarray | None, how: Look, name: str,
+    *, of: int = 1,
+) -> None:  # fmt: skip
+    """Draw one of several lines with some markers, and its band if there is one."""
     every = max(1, len(x) // 7)
     axes.plot(
         x, values, color=how.color, linestyle=how.dash, marker=how.marker, markevery=every,
         label=name,
     )  # fmt: skip
     if half is not None:
-        axes.fill_between(x, values - half, values + half, color=how.color, alpha=0.15, lw=0)
+        # Many bands on top of each other would hide the lines.
+        alpha = 0.15 if of <= MANY else 0.06
+        axes.fill_between(x, values - half, values + half, color=how.color, alpha=alpha, lw=0)
 
 
 def finish(figure: "Figure", results: Results, cells: list[Cell], note: str) -> "Figure":
