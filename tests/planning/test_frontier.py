@@ -1,6 +1,7 @@
 """Frontiers: they never fall, say what they cost, and are there on the command line."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ import sellf
 from sellf.cli import main
 from sellf.errors import InputError
 from sellf.planning import frontier as frontiers
+from sellf.planning.cells import MOST_PROFILES
 from sellf.planning.law import law_of
 from tests.planning.laws import random_law
 
@@ -43,6 +45,13 @@ def test_it_prints_converts_and_draws_itself(found):
     pytest.importorskip("matplotlib")
     (axis,) = found.plot().axes
     assert len(axis.lines[0].get_xdata()) == 3
+
+
+def test_plans_over_cells_are_not_called_the_best_of_any_policy(found):
+    last = replace(found.plans[-1], policy=np.zeros((1, 2, MOST_PROFILES + 1)))
+    large = replace(found, plans=(*found.plans[:-1], last))
+    assert "any policy" not in str(large)
+    assert "others may earn more" in str(large)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_regret_is_what_the_frontier_earns_more_at_the_exact_disparity(known, cu
         assert row.regret == pytest.approx(curve.reward_at(row.exact.mean) - row.reward.mean)
         assert f"| {row.regret:,.1f} |" in tables.markdown(found)
     assert [line["regret"] for line in tables.cells(found)] == [row.regret for row in rows(found)]
-    assert "the frontier: no policy is above" in report(found)
+    assert "frontier: the best plans in the true law" in report(found)
 
 
 def test_without_a_frontier_there_is_no_regret(tmp_path):

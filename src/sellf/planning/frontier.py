@@ -11,6 +11,7 @@ from sellf.errors import InputError
 from sellf.fairness.checks import number, short
 from sellf.fairness.notions import Notion, define
 from sellf.fairness.tables import Table
+from sellf.planning.cells import MOST_PROFILES
 from sellf.planning.law import Law, law_of
 from sellf.planning.plan import plan, smallest
 from sellf.planning.result import Plan
@@ -70,7 +71,10 @@ class Frontier(Table):
 
     def _title(self) -> str:
         how = "one stationary policy" if self.segments == 1 else f"{self.segments} segments"
-        return f"{self.world}, {self.notion}: the largest reward of any policy ({how})"
+        most = "largest reward of any policy"
+        if self.plans[-1].policy.shape[-1] > MOST_PROFILES:
+            most = "largest reward of policies over cells of similar people, others may earn more"
+        return f"{self.world}, {self.notion}: the {most} ({how})"
 
     def _table(self) -> dict[str, list[Any]]:
         end = {"within from": [_time(each) for each in self.plans]} if self.delayed else {}

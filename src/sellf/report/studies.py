@@ -189,7 +189,7 @@ def _trade_off(rows: Sequence[Row], cells: Sequence["Cell"], curve: "Curve | Non
         how: dict[str, Any] = {"colour": palette.GREY, "style": palette.PARETO}
         series.append(Series("Pareto front", gaps, rewards, step=True, **how))
     if curve is not None:
-        name = "the frontier: no policy is above"
+        name = "frontier: the best plans in the true law"
         how: dict[str, Any] = {"colour": palette.GREY, "style": palette.FRONTIER}
         series.append(Series(name, list(curve.disparity), list(curve.reward), **how))
     best = ", ".join(called[id(rows[i].cell)] for i in front)

@@ -135,7 +135,7 @@ def tradeoff(results: Results, cells: list[Cell]) -> "Figure | None":
     curve = results.frontier(done[0])
     if curve is not None:
         axes.plot(curve.disparity, curve.reward, **style.FRONTIER, linewidth=3, zorder=0,
-                  label="the frontier: no policy is above")  # fmt: skip
+                  label="frontier: the best plans in the true law")  # fmt: skip
         everyone += list(zip(curve.disparity, curve.reward, strict=True))
     _omega_curve(axes, cells)
     _mark_omega(axes.axvline, done)

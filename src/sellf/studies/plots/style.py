@@ -75,7 +75,7 @@ PARETO, FRONTIER = (
     palette.drawn(palette.LOOKS[style]) | {"color": palette.LOOKS[palette.GREY].light}
     for style in (palette.PARETO, palette.FRONTIER)
 )
-"""Line styles of the Pareto front, and of the frontier that no policy exceeds."""
+"""Line styles of the Pareto front, and of the frontier of the best plans."""
 
 
 def shades(number: int) -> list[Look]:
