@@ -175,6 +175,86 @@ def test_columns_of_different_lengths_are_refused_in_a_sentence():
         encoding.encode(people | {"debt": [3.0]})
 
 
+WORDS = np.array(["red", "blue", "red"])
+
+
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (WORDS.astype("S"), "holds bytes"),
+        (np.array([b"red", "blue", "red"], object), "holds bytes"),
+        (np.array([WORDS, WORDS]), r"has shape \(2, 3\)"),
+        ([["red"], ["blue"], ["red"]], "has shape"),
+    ],
+)
+def test_a_column_without_one_text_or_number_for_each_person_is_refused(column, told):
+    from sellf.offline.encoding import learn_encoding
+
+    encoding = learn_encoding({"colour": WORDS})
+    with pytest.raises(InputError, match=told):
+        encoding.encode({"colour": column})
+
+
+def test_a_lazy_frame_is_refused_in_a_sentence():
+    from sellf.offline.encoding import learn_encoding
+
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"colour": WORDS})
+    encoding = learn_encoding({"colour": WORDS})
+    assert np.array_equal(encoding.encode(frame), encoding.encode({"colour": WORDS}))
+    with pytest.raises(InputError, match=r"LazyFrame.*in memory"):
+        encoding.encode(frame.lazy())
+
+
+def test_bins_are_the_same_for_columns_of_32_bit_floats():
+    from sellf.offline.encoding import learn_encoding
+
+    x = np.round(np.linspace(0.01, 1.0, 100), 2)
+    encoding = learn_encoding({"x": x}, bins=True)
+    assert np.array_equal(encoding.encode({"x": x.astype(np.float32)}), encoding.encode({"x": x}))
+
+
+def test_people_are_encoded_the_same_in_blocks():
+    from sellf.offline.encoding import BLOCK, learn_encoding
+
+    rng = np.random.default_rng(0)
+    people = {"x": rng.random(2 * BLOCK + 7), "colour": rng.choice(WORDS, 2 * BLOCK + 7)}
+    encoding = learn_encoding(people, bends=True)
+    parts = list(encoding.blocks(people))
+    assert len(parts) == 3
+    assert np.array_equal(np.concatenate(parts), encoding.encode(people))
+    assert [len(part) for part in encoding.blocks({"x": [], "colour": []})] == [0]
+
+
+def test_a_policy_that_decides_from_the_group_is_said_to_do_so(found):
+    people = log(2000, 3)
+    asked = ASKED | {"use_group": False, "omega": 0.9}
+    blind, seeing = (
+        sellf.improve(people, seed=1, **(asked | {"features": names}), **COLUMNS)
+        for names in (["x"], ["x", COLUMNS["group"]])
+    )
+    assert not any("decides from the group" in text for text in blind.warnings)
+    assert any("decides from the group" in text for text in seeing.warnings)
+    assert not any("decides from the group" in text for text in found.warnings)
+
+
+def test_a_certified_policy_prints_its_bound_instead_of_all_candidates(found):
+    bound = found.tested[found.chosen].disparity
+    assert f"The bound on its disparity is {bound:.3f}; it is one-sided" in str(found)
+    assert "reward above floor by" not in str(found)
+
+
+@pytest.mark.parametrize("path", [5, None, ["a"]])
+def test_a_policy_that_is_no_folder_is_refused_in_a_sentence(path):
+    with pytest.raises(InputError, match="give the folder of a policy"):
+        sellf.load_policy(path)
+
+
+def test_limits_of_another_kind_are_refused():
+    with pytest.raises(InputError, match=r"give sellf\.Limits"):
+        sellf.improve(log(500), limits=5, **ASKED, **COLUMNS)
+
+
 def test_a_feature_called_like_the_column_of_groups_is_not_replaced():
     people = log(2000, 3)
     people["group"] = people.pop("x")

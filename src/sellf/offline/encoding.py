@@ -14,6 +14,8 @@ LEVELS = 30
 """Maximum number of levels of a column of words; rarer words are encoded as other."""
 BINS = 6
 """Number of bins that a scorecard cuts a numeric feature into."""
+SINGLE = 1e-7
+"""Relative rounding error of 32-bit floats, which columns may be stored as."""
 BLOCK = 1 << 16
 """Number of rows that are encoded at once where the encoded columns are not kept."""
 
@@ -56,11 +58,17 @@ class Feature:
         gone = np.isnan(found)
         if self.edges:
             # Bins are cumulative, so sign constraints make a scorecard monotone.
-            at_least = found[:, None] >= np.array(self.edges)[None, :]
+            at_least = found[:, None] >= self._least[None, :]
             return np.column_stack([at_least & ~gone[:, None], gone]).astype(np.float64)
         filled = (np.where(gone, self.centre, found) - self.centre) / self.scale
         bends = [np.maximum(filled - knot, 0.0) for knot in self.knots]
         return np.column_stack([filled, *bends, gone])
+
+    @property
+    def _least(self) -> Floats:
+        """The smallest values in each bin but the first: edges, less the error of 32-bit floats."""
+        edges = np.array(self.edges)
+        return edges - SINGLE * np.abs(edges)
 
     def labels(self) -> list[str]:
         """Return a name for each encoded column."""
@@ -99,15 +107,16 @@ class Encoding:
 
     def _values(self, columns: Mapping[str, Values]) -> dict[str, Values]:
         """Return the columns that are needed, which are checked."""
-        if not hasattr(columns, "__getitem__") or not hasattr(columns, "__contains__"):
+        # A lazy frame has no length.
+        if not all(hasattr(columns, f"__{name}__") for name in ("getitem", "contains", "len")):
             raise InputError(
                 f"columns is a {type(columns).__name__}: give the features by name, as a mapping "
-                "or a data frame."
+                "or a data frame in memory."
             )
         for name in self.names:
             if name not in columns:
                 raise InputError(f"the policy needs a column {name!r}: give it, or rename yours.")
-        values = {name: np.atleast_1d(np.asarray(columns[name])) for name in self.names}
+        values = {name: _column(columns, name) for name in self.names}
         if len({len(own) for own in values.values()}) > 1:
             lengths = ", ".join(f"{name!r} {len(own):,}" for name, own in values.items())
             raise InputError(f"columns differ in length ({lengths}): give one value per person.")
@@ -120,6 +129,20 @@ class Encoding:
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the encoding as plain values."""
         return [asdict(feature) for feature in self.features]
+
+
+def _column(columns: Mapping[str, Values], name: str) -> Values:
+    """Return one column, with one value per person."""
+    found = np.atleast_1d(np.asarray(columns[name]))
+    if found.ndim != 1:
+        raise InputError(f"column {name!r} has shape {found.shape}: give one value per person.")
+    if found.dtype.kind == "S" or any(isinstance(x, bytes) for x in _objects(found)):
+        raise InputError(f"column {name!r} holds bytes: decode them to text.")
+    return found
+
+
+def _objects(values: Values) -> Sequence[Any]:
+    return values.tolist() if values.dtype.kind == "O" else []
 
 
 def from_dict(content: Sequence[Mapping[str, Any]]) -> Encoding:

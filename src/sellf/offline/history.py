@@ -15,7 +15,7 @@ from sellf.audit.evidence import OVERLAP, OVERLAP_ESTIMATED
 from sellf.audit.maturity import read_maturity, set_aside
 from sellf.audit.run import seed_of
 from sellf.errors import InputError
-from sellf.fairness.checks import number, one_of
+from sellf.fairness.checks import number, one_of, short
 from sellf.fairness.tables import as_pandas
 from sellf.logs.columns import Columns
 from sellf.logs.config import OF_COLUMNS, OF_READING, LogConfig
@@ -133,6 +133,8 @@ def read(
         limits: limits on the size of the log; None: up to twenty million rows.
         option: the option that named the further columns, for messages.
     """
+    if limits is not None and not isinstance(limits, Limits):
+        raise InputError(f"limits is {short(limits)}: give sellf.Limits(...), or leave it out.")
     config = LogConfig.of(options)
     columns = config.columns
     if columns.outcome is None:

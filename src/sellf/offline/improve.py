@@ -118,6 +118,12 @@ class Improvement(Table):
         if self.chosen is not None:
             place, count = self.chosen + 1, len(self.tested)
             parts = [self._title(), f"It is candidate {place} of {count}, from safest to boldest."]
+            bound = self.tested[self.chosen].disparity
+            if bound is not None:
+                parts[1] += (
+                    f" The bound on its disparity is {bound:.3f}; it is one-sided, the intervals "
+                    "below are two-sided."
+                )
         if self.policy is not None and self.policy.kind == "scorecard":
             parts.append(str(self.policy))
         if self.whatif is not None:
@@ -232,6 +238,7 @@ def improve(
     tested = test(learned.path, learned.rest, learned.columns, rate, cost, omega, delta, share)
     rest = replace(learned.rest)  # without the samples that the tests have made
     learned = replace(learned, rest=rest)
+    void = (rest.void,) if rest.void else ()
     found = Improvement(
         policy=None,
         notion=notion,
@@ -245,7 +252,7 @@ def improve(
         whatif=None,
         sentence="",
         finite_sample=not rest.estimated,
-        warnings=(*rest.warnings, *((rest.void,) if rest.void else ())),
+        warnings=(*rest.warnings, *_of_groups(names, options, use_group), *void),
     )
     if learned.simulated is not None and found.chosen is not None:
         policy = tested[found.chosen].candidate.policy
@@ -315,6 +322,17 @@ def _simulated(
     state = {name: columns[name] for name in names}
     chance = policy.probability(columns)
     return long_term(history, state, guess, chance, wish.rate, wish.cost, horizon)
+
+
+def _of_groups(names: Sequence[str], options: dict[str, Any], use_group: bool) -> list[str]:
+    """Return a warning if a policy that may not use the group decides from its columns."""
+    named = [name for name in names_of(options["group"], "group") if name in names]
+    if use_group or not named:
+        return []
+    return [
+        f"the policy decides from the group, since features names {', '.join(named)}: leave it out "
+        "for a policy that does not."
+    ]
 
 
 def _columns(history: History, names: Sequence[str], use_group: bool) -> dict[str, Values]:

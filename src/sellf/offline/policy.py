@@ -10,6 +10,7 @@ import numpy as np
 
 from sellf import files
 from sellf.errors import InputError
+from sellf.fairness.checks import short
 from sellf.logs.names import Values
 from sellf.logs.person import Floats
 from sellf.offline.encoding import Encoding, from_dict
@@ -201,6 +202,8 @@ def _range(low: float, high: float) -> str:
 
 def load_policy(path: str | Path) -> LearnedPolicy:
     """Load a saved policy; no code in the folder is executed."""
+    if not isinstance(path, str | Path):
+        raise InputError(f"path is {short(path)}: give the folder of a policy.")
     folder = Path(path)
     files.check_own((folder / name for name in FILES), "a policy")
     content = files.read_json(folder / "policy.json", FORMAT, NEEDED)

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,18 +71,28 @@ def to_rich(results: Results) -> Any:
     parts: list[Any] = [QUICK] if results.quick else []
     found = rows(results)
     for where in dict.fromkeys(row.task for row in found):
+        here = [row for row in found if row.task == where]
+        lines = [_cells(row, "[bold]{}[/bold]".format, escape) for row in here]
+        columns: dict[str, Sequence[str]] = dict(zip(HEAD, zip(*lines, strict=True), strict=True))
         table = Table(title=where, title_justify="left")
-        for name in SHORT:
+        names = _informative(here, columns)
+        for name in names:
             left = name in ("algorithm", "selected")
             table.add_column(name, justify="left" if left else "right", no_wrap=name == "algorithm")
-        for row in found:
-            if row.task == where:
-                cells: dict[str, str] = dict(
-                    zip(HEAD, _cells(row, "[bold]{}[/bold]".format, escape), strict=True)
-                )
-                table.add_row(*(cells[name] for name in SHORT))
+        for entries in zip(*(columns[name] for name in names), strict=True):
+            table.add_row(*entries)
         parts.append(table)
     return Group(*parts, *map(escape, _missing(results)))
+
+
+def _informative(found: list[Row], columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the columns for a terminal: not those without entries, nor a paper of other runs."""
+    comparable = any(row.comparable for row in found)
+    return [
+        name
+        for name in SHORT
+        if set(columns[name]) != {"-"} and (comparable or not name.startswith("paper's"))
+    ]
 
 
 def markdown(results: Results) -> str:
