@@ -171,7 +171,7 @@ def test_new_york_s_table_counts_the_unknown_and_marks_small_categories():
     assert rows["not stated"].unknown
     assert np.isnan(rows["not stated"].impact_ratio.value)
     said = str(found)
-    assert "less than 2 % of the people" in said
+    assert "less than 2% of the people" in said
     assert "not stated: " in said
     assert "category not known, counted only" in said
     rates = {k: log["a"][g == k].mean() for k in ("women", "men")}
